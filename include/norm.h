@@ -950,21 +950,22 @@ NORM_API norm_status_t norm_group_normalization_backward_primitive_desc_create(
  *   norm_softmax_log        dst = (x - m) - log(s)
  *   norm_softmax_accurate_inf_as_zero   as the first, but 0 for a row of only -Inf
  *
- * Arithmetic is f32, with f64 for sums of more than a few hundred elements. The bits
- * do not depend on the instruction set, the threads or the layouts. A row with NaN or
+ * Arithmetic is f32, with f64 for sums of more than a few hundred elements, or all f64
+ * if src or dst is. The bits do not depend on the instruction set, the threads or the layouts. A row with NaN or
  * +Inf, or of only -Inf, becomes NaN.
  *
  * prop_kind      norm_forward_training or norm_forward_inference, which are the same
  * alg_kind       norm_softmax_accurate, norm_softmax_log or
  *                norm_softmax_accurate_inf_as_zero
- * src_desc       1 to 12 dimensions; f32, bf16, f16, s8, u8, f8_e5m2 or f8_e4m3; any
- *                layout but "any"
+ * src_desc       1 to 12 dimensions; f32, bf16, f16, f64, s8, u8, f8_e5m2 or f8_e4m3;
+ *                any layout but "any"
  * dst_desc       the same dimensions, any of these types, any layout or "any" (as src)
  * softmax_axis   the dimension of the rows, from 0
  * attr           may be NULL. One scale each for SRC and DST; dropout; eltwise and
  *                binary post-operations; softmax stats. The result of the formula is
  *                multiplied by the scale of SRC, as in oneDNN, then come dropout and
- *                the post-operations, then the division by the scale of DST
+ *                the post-operations, then the division by the scale of DST. With
+ *                f64 only softmax stats
  *
  * Arguments: in SRC and those that the attributes add; out DST. SRC and DST may share a
  * buffer if their types and layouts are the same. */
@@ -980,9 +981,9 @@ NORM_API norm_status_t norm_softmax_forward_primitive_desc_create(
  *   norm_softmax_log        diff_src = diff_dst - exp(dst)*sum(diff_dst)
  *   norm_softmax_accurate_inf_as_zero   as the first
  *
- * diff_src_desc  f32, bf16 or f16, any layout or "any" (as diff_dst)
- * diff_dst_desc  f32, bf16 or f16, any layout or "any" (as dst)
- * dst_desc       f32, bf16 or f16, any layout but "any"
+ * diff_src_desc  f32, bf16, f16 or f64, any layout or "any" (as diff_dst)
+ * diff_dst_desc  f32, bf16, f16 or f64, any layout or "any" (as dst)
+ * dst_desc       f32, bf16, f16 or f64, any layout but "any"
  * attr           may be NULL; neither scales nor post-operations
  * hint_fwd_pd    ignored; may be NULL
  *

@@ -13,20 +13,21 @@
 /* ------------------------------------------------------------------------ */
 
 /* Applies a function to every element: dst = f(src). norm_alg_kind_t in norm_types.h
- * has the formulas, with alpha for a and beta for b. Arithmetic is f32, rounded once
- * to the type of dst; integers saturate. An element's bits depend on the element, the
- * types and the parameters, not on the instruction set, the threads or the layouts.
+ * has the formulas, with alpha for a and beta for b. Arithmetic is f32, or
+ * f64 if src or dst is, rounded once to the type of dst; integers saturate. An
+ * element's bits depend on the element, the types and the parameters, not on the
+ * instruction set, the threads or the layouts.
  *
  * prop_kind  norm_forward_training or norm_forward_inference, which are the same
  * alg_kind   any norm_eltwise_*; those with _use_dst_for_bwd have the same formulas
  *            as those without
- * src_desc   1 to 12 dimensions; f32, bf16, f16, s32, s8, u8, f8_e5m2 or f8_e4m3; any
- *            layout but "any"
+ * src_desc   1 to 12 dimensions; f32, bf16, f16, f64, s32, s8, u8, f8_e5m2 or f8_e4m3;
+ *            any layout but "any"
  * dst_desc   the same dimensions, any of these types, any layout or "any" (as src).
  *            Block padding is set to zero
  * alpha, beta  parameters of the function, if it has any; not NaN. For
  *            norm_eltwise_clip and _clip_v2, alpha is at most beta
- * attr       may be NULL. Dropout; eltwise and binary post-operations
+ * attr       may be NULL. Dropout; eltwise and binary post-operations; none with f64
  *
  * Arguments: in SRC and those that the attributes add; out DST. SRC and DST may share
  * a buffer if their types and layouts are the same. */
@@ -57,7 +58,8 @@ NORM_API norm_status_t norm_eltwise_forward_primitive_desc_create(
  *
  * norm_eltwise_round has no gradient.
  *
- * diff_src_desc  f32, bf16, f16, f8_e5m2 or f8_e4m3, any layout or "any" (as diff_dst)
+ * diff_src_desc  f32, bf16, f16, f64, f8_e5m2 or f8_e4m3, any layout or "any" (as
+ *                diff_dst)
  * diff_dst_desc  one of these types, any layout or "any" (as data)
  * data_desc      of src, or of dst with _use_dst_for_bwd; one of these types, any
  *                layout but "any"

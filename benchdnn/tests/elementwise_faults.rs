@@ -38,6 +38,8 @@ enum Fault {
     ConditionTurned,
     /// The second source is repeated along the wrong dimension.
     WrongBroadcast,
+    /// What should be f64 is f32 in between.
+    Single,
 }
 
 /// What the library computes, and the layouts of its tensors.
@@ -113,8 +115,12 @@ impl Faulty for Created {
 
     fn outputs(&self, mut data: Data) -> Vec<(i32, Vec<f64>)> {
         spoil(self.fault, &mut data);
-        let expected = self.problem.expected(&data);
-        expected.into_iter().map(|Expected { id, values, .. }| (id, values.to_vec())).collect()
+        let single = |value: &f64| match self.fault {
+            Fault::Single => f64::from(*value as f32),
+            _ => *value,
+        };
+        let values = |Expected { id, values, .. }| (id, values.iter().map(single).collect());
+        self.problem.expected(&data).into_iter().map(values).collect()
     }
 }
 
@@ -162,6 +168,8 @@ const FAULTS: &[(Fault, &str)] = &[
     (Fault::SourcesSwapped, "--binary --alg=sub,div,lt,select --sdt=f32,bf16 33x17"),
     (Fault::GreaterAlone, "--binary --alg=ge --sdt=f32,s8 --ddt=f32,u8 33x17"),
     (Fault::ConditionTurned, "--binary --alg=select --sdt=f32,s8 33x17 33x17:1x17"),
+    (Fault::Single, "--eltwise --dt=f64,f32:f64 --alg=exp,linear,gelu_erf,log --alpha=0.3 33x17"),
+    (Fault::Single, "--eltwise --dir=BWD_D --dt=f64,f64:f32 --alg=exp,gelu_erf,tanh_dst 33x17"),
     (Fault::WrongBroadcast, "--binary --alg=add,mul --sdt=f32,f16 33x17:1x17 33x17:33x1"),
 ];
 

@@ -32,6 +32,8 @@ enum Fault {
     StatsOfBase2,
     /// The sum whose logarithm is stored was rounded to bf16.
     ShortStats,
+    /// What should be f64 is f32 in between.
+    Single,
 }
 
 /// A number in bf16, rounded toward zero.
@@ -94,6 +96,11 @@ impl Faulty for Created {
 
     fn outputs(&self, data: Data) -> Vec<(i32, Vec<f64>)> {
         let problem = self.problem();
+        if self.fault == Fault::Single {
+            let single = |value: &f64| f64::from(*value as f32);
+            let values = |it: Expected| (it.id, it.values.iter().map(single).collect());
+            return problem.expected(&data).into_iter().map(values).collect();
+        }
         if problem.direction.is_forward() {
             return self.forward(&problem, &data);
         }
@@ -140,6 +147,19 @@ impl Created {
             });
         }
         vec![(NORM_ARG_DST, dst), (NORM_ARG_SOFTMAX_STATS, stats)]
+    }
+}
+
+#[test]
+fn f32_in_the_place_of_f64_fails() {
+    let forward = "--dir=FWD_D --sdt=f64,f32 --ddt=f64 --axis=0,1 30x33";
+    let command = format!("{ALL} {forward} --dir=BWD_D --sdt=f64 --ddt=f64,f32 30x33");
+    for (fault, word) in [(Fault::None, ":PASSED "), (Fault::Single, ":FAILED ")] {
+        let (_, results) = run(fault, &command);
+        assert!(!results.is_empty());
+        for line in &results {
+            assert!(line.contains(word), "{fault:?}: {line}");
+        }
     }
 }
 

@@ -14,8 +14,8 @@ use crate::output::{Output, allocate};
 use crate::plan::{Addresses, Operand, Operation, Problem, Strides};
 use crate::tensor::{Tensor, tuple};
 
-/// Element types forward.
-const FORWARD: &[DataType] = &[
+/// Element types forward; the last is for functions of one array.
+const FORWARD: [DataType; 9] = [
     DataType::F32,
     DataType::Bf16,
     DataType::F16,
@@ -24,10 +24,19 @@ const FORWARD: &[DataType] = &[
     DataType::U8,
     DataType::F8E4m3,
     DataType::F8E5m2,
+    DataType::F64,
 ];
+const OF_ONE: &[DataType] = &FORWARD;
+const OF_TWO: &[DataType] = FORWARD.split_last().expect("types").1;
 /// Element types backward.
-const BACKWARD: &[DataType] =
-    &[DataType::F32, DataType::Bf16, DataType::F16, DataType::F8E4m3, DataType::F8E5m2];
+const BACKWARD: &[DataType] = &[
+    DataType::F32,
+    DataType::Bf16,
+    DataType::F16,
+    DataType::F8E4m3,
+    DataType::F8E5m2,
+    DataType::F64,
+];
 
 /// The names of functions of one array.
 const ELTWISE: [(&str, Eltwise); 19] = [
@@ -120,7 +129,8 @@ pub(crate) fn run(
 /// Parameters
 /// ----------
 /// src : array of 1 to 12 dimensions
-///     float32, bfloat16, float16, int32, int8, uint8, float8_e4m3fn or float8_e5m2; any non-negative strides.
+///     float32, bfloat16, float16, float64, int32, int8, uint8, float8_e4m3fn or float8_e5m2; any non-negative
+///     strides.
 /// function : str
 ///     "abs", "clip", "elu", "exp", "gelu_erf", "gelu_tanh", "hardsigmoid", "hardswish", "linear", "log",
 ///     "logistic", "mish", "pow", "relu", "round", "soft_relu", "sqrt", "swish" or "tanh"; formulas in
@@ -144,8 +154,8 @@ pub(crate) fn eltwise<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let function = named("function", function, &ELTWISE)?;
     let given = Tensor::read("src", src)?;
-    given.expect_type(FORWARD)?;
-    let (dst, result) = output("out", out, &given, (FORWARD, &given.shape, "it is that of src"))?;
+    given.expect_type(OF_ONE)?;
+    let (dst, result) = output("out", out, &given, (OF_ONE, &given.shape, "it is that of src"))?;
     check_overlaps(&[&dst], &[&given], &[(&given, &dst)])?;
     let operation = Operation::Eltwise { function, alpha: alpha as f32, beta: beta as f32 };
     run(src.py(), operation, PropKind::ForwardInference, &[(Arg::Src, &given), (Arg::Dst, &dst)])?;
@@ -157,7 +167,7 @@ pub(crate) fn eltwise<'py>(
 /// Parameters
 /// ----------
 /// diff_dst : array of the shape of src
-///     The gradient of the result: float32, bfloat16, float16, float8_e4m3fn or float8_e5m2.
+///     The gradient of the result: float32, bfloat16, float16, float64, float8_e4m3fn or float8_e5m2.
 /// src : array of 1 to 12 dimensions
 ///     The input of the forward pass; the same types.
 /// function, alpha, beta
@@ -217,8 +227,8 @@ pub(crate) fn binary<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let function = named("function", function, &BINARY)?;
     let (first, second) = (Tensor::read("src0", src0)?, Tensor::read("src1", src1)?);
-    first.expect_type(FORWARD)?;
-    second.expect_type(FORWARD)?;
+    first.expect_type(OF_TWO)?;
+    second.expect_type(OF_TWO)?;
     let fits = |(a, b): (&usize, &usize)| a == b || *a == 1 || *b == 1;
     let same_count = first.shape.len() == second.shape.len();
     if !same_count || !first.shape.iter().zip(&second.shape).all(fits) {
@@ -231,7 +241,7 @@ pub(crate) fn binary<'py>(
     }
     let wider = |(a, b): (&usize, &usize)| if *a == 1 { *b } else { *a };
     let shape: Strides = first.shape.iter().zip(&second.shape).map(wider).collect();
-    let expected = (FORWARD, &shape[..], "it is that of the result");
+    let expected = (OF_TWO, &shape[..], "it is that of the result");
     let (dst, result) = output("out", out, &first, expected)?;
     check_overlaps(&[&dst], &[&first, &second], &[(&first, &dst)])?;
     let tensors = [(Arg::Src, &first), (Arg::Src1, &second), (Arg::Dst, &dst)];

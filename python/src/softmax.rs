@@ -19,13 +19,14 @@ const FORWARD: &[DataType] = &[
     DataType::F32,
     DataType::Bf16,
     DataType::F16,
+    DataType::F64,
     DataType::S8,
     DataType::U8,
     DataType::F8E4m3,
     DataType::F8E5m2,
 ];
 /// Element types of the backward pass.
-const BACKWARD: &[DataType] = &[DataType::F32, DataType::Bf16, DataType::F16];
+const BACKWARD: &[DataType] = &[DataType::F32, DataType::Bf16, DataType::F16, DataType::F64];
 
 /// The dimension that `axis` means; negative ones count from the last.
 fn resolve_axis(axis: i64, first: &Tensor<'_, '_>) -> PyResult<usize> {
@@ -152,7 +153,7 @@ fn backward<'py>(
 /// Parameters
 /// ----------
 /// src : array of 1 to 12 dimensions
-///     float32, bfloat16, float16, int8, uint8, float8_e4m3fn or float8_e5m2; any non-negative strides.
+///     float32, bfloat16, float16, float64, int8, uint8, float8_e4m3fn or float8_e5m2; any non-negative strides.
 /// axis : int
 ///     The dimension of the rows, from 0, or from -1 backwards.
 /// inf_as_zero : bool
@@ -217,13 +218,13 @@ pub(crate) fn log_softmax<'py>(
 /// Parameters
 /// ----------
 /// diff_dst : array of the shape of dst
-///     The gradient of the result: float32, bfloat16 or float16.
+///     The gradient of the result: float32, bfloat16, float16 or float64.
 /// dst : array of 1 to 12 dimensions
-///     The result of softmax: float32, bfloat16 or float16.
+///     The result of softmax: float32, bfloat16, float16 or float64.
 /// axis : int
 ///     As for softmax.
 /// out : array of the shape of dst, optional
-///     Where to write the result: float32, bfloat16 or float16; pass diff_dst itself to work in place.
+///     Where to write the result: float32, bfloat16, float16 or float64; pass diff_dst itself to work in place.
 ///
 /// Returns
 /// -------

@@ -9,11 +9,11 @@ use crate::simd::{LANES, Simd, entry_points, unroll};
 /// A gradient.
 #[derive(Clone, Copy)]
 pub(crate) struct Gradient {
-    algorithm: EltwiseAlgorithm,
+    pub(super) algorithm: EltwiseAlgorithm,
     /// Whether elements are those of dst.
-    from_dst: bool,
-    alpha: f32,
-    beta: f32,
+    pub(super) from_dst: bool,
+    pub(super) alpha: f32,
+    pub(super) beta: f32,
     /// `beta - 1`, the exponent of the derivative of a power.
     exponent: Exponent,
 }

@@ -23,6 +23,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 mod verbose;
+mod wide_function;
 
 pub(crate) use argument::{ArgumentName, OpArgument, Usage};
 pub(crate) use attr::{
@@ -52,3 +53,4 @@ pub(crate) use post_op_chain::{
 pub(crate) use scratchpad::with_scratchpad;
 pub(crate) use step::{BeforePostOps, Start};
 pub(crate) use verbose::{Verbosity, set_verbosity, verbosity};
+pub(crate) use wide_function::WideFunction;

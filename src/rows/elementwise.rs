@@ -34,7 +34,7 @@ const LINE: usize = 64;
 
 /// An elementwise problem.
 pub(crate) struct Elementwise<'a> {
-    start: Start,
+    pub(super) start: Start,
     /// The inputs with their arguments, each broadcast to the output.
     pub(super) inputs: ArrayVec<(i32, &'a MemoryDesc), INPUTS>,
     pub(super) output: (i32, &'a MemoryDesc),
@@ -62,9 +62,19 @@ impl<'a> Elementwise<'a> {
         variant: &'static Variant,
     ) -> Result<Box<Counted<dyn Implementation>>> {
         match variant.level {
+            Some(_) if self.is_wide() => {
+                Err(Error::unimplemented("the reference implementation computes in f64"))
+            }
             Some(level) => self.vectorized(variant, level),
+            None if self.is_wide() => self.wide(variant),
             None => self.plain(variant),
         }
+    }
+
+    /// Whether a tensor is f64.
+    fn is_wide(&self) -> bool {
+        let descs = || self.inputs.iter().map(|(_, desc)| *desc).chain([self.output.1]);
+        descs().any(|desc| desc.data_type() == Some(DataType::F64))
     }
 
     /// The chain with the tensors of post-operations as they are in `attr`.

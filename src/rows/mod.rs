@@ -33,6 +33,7 @@ mod spread;
 mod stage;
 pub(crate) mod statistics;
 mod transfer;
+mod wide_elementwise;
 
 pub(crate) use around::{Around, Normalized};
 pub(crate) use chunks::{Chunk, Chunks};
@@ -43,7 +44,7 @@ pub(crate) use many::{Many, execute_many};
 pub(crate) use order::{row_map, row_order};
 pub(crate) use parameter::{Neutral, Parameter, STATIC_COLS};
 pub(crate) use pipeline::{Pipeline, Spec};
-pub(crate) use plain::{PlainRow, PlainTensor, halve, plain_fold, plain_map};
+pub(crate) use plain::{PlainRow, PlainTensor, halve, plain_fold, plain_map, wide_fold};
 pub(crate) use plain_rows::PlainRows;
 pub(crate) use quantize::Quantize;
 pub(crate) use rows_of::RowsOf;

@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::simd::lanes::Lanes;
 use crate::simd::portable::Portable;
-use crate::simd::{BLOCK, CHAIN, GROUP, LANES, read_scalar, write_scalar};
+use crate::simd::{BLOCK, CHAIN, GROUP, LANES, read_scalar, read_wide, write_scalar, write_wide};
 use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets};
 
 /// The rows of a tensor of any layout.
@@ -54,6 +54,18 @@ impl PlainRow<'_> {
         // SAFETY: as above.
         unsafe { write_scalar(self.tensor.data_type, self.start, at, value) }
     }
+
+    pub(crate) fn get_wide(self, col: usize) -> f64 {
+        let at = self.offset + self.tensor.cols.offset(col);
+        // SAFETY: as above.
+        unsafe { read_wide(self.tensor.data_type, self.start, at) }
+    }
+
+    pub(crate) fn set_wide(self, col: usize, value: f64) {
+        let at = self.offset + self.tensor.cols.offset(col);
+        // SAFETY: as above.
+        unsafe { write_wide(self.tensor.data_type, self.start, at, value) }
+    }
 }
 
 /// `simd::fold`, one lane at a time: the sum of `a*b` over `(a, b) = terms(col)`.
@@ -78,6 +90,19 @@ pub(crate) fn plain_fold(cols: usize, terms: impl Fn(usize) -> (f32, f32)) -> f6
         total += halve(lanes);
     }
     total
+}
+
+/// The sum of f64 terms. What each addition rounds off is summed, too.
+pub(crate) fn wide_fold(cols: usize, term: impl Fn(usize) -> f64) -> f64 {
+    let (mut sum, mut low) = (0.0f64, 0.0);
+    for col in 0..cols {
+        let term = term(col);
+        let next = sum + term;
+        let there = next - sum;
+        low += (sum - (next - there)) + (term - there);
+        sum = next;
+    }
+    if sum.is_finite() { sum + low } else { sum }
 }
 
 /// An elementary function of every value.

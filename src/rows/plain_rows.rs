@@ -17,6 +17,9 @@ const MAX_BLOCKS: usize = 16;
 /// Computes one row from the rows of all tensors.
 pub(crate) type PlainKernel<'a> = dyn Fn([PlainRow<'_>; TENSORS], &mut [f32]) + Sync + 'a;
 
+/// Computes one row of the output from the rows of all tensors. It gets the numbers of the row's block and of the row.
+pub(crate) type RowVisitor<'a> = dyn Fn((usize, usize), [PlainRow<'_>; TENSORS]) + Sync + 'a;
+
 /// The tensors of a problem, in any layout.
 pub(crate) struct PlainRows {
     rows: usize,
@@ -72,18 +75,35 @@ impl PlainRows {
 
     /// Runs a kernel over all rows. Returns the number of threads that took part.
     pub(crate) fn run(&self, execution: &Execution<'_>, kernel: &PlainKernel<'_>) -> usize {
-        let addresses = self.ids.map(|id| execution.arguments.get(id));
         // SAFETY: the execution's buffers were checked.
-        let bound = unsafe {
-            self.padding.clear(addresses[self.output]);
-            self.chain.as_ref().map(|chain| chain.bind(execution.arguments))
-        };
-        let (blocks, width) = (self.blocks(), execution.threads.count());
-        let (starts, scratchpad) = (Shared(addresses), Shared(execution.scratchpad.cast::<f32>()));
-        let threads = execution.run(blocks, width, Length::Long, &|block| {
+        let bound = unsafe { self.chain.as_ref().map(|chain| chain.bind(execution.arguments)) };
+        let scratchpad = Shared(execution.scratchpad.cast::<f32>());
+        self.each(execution, &|(block, row), rows| {
             let start = scratchpad.get().wrapping_add(block * self.cols);
             // SAFETY: the aligned scratchpad has a row for each block.
             let values = unsafe { std::slice::from_raw_parts_mut(start, self.cols) };
+            kernel(rows, values);
+            if let Some(bound) = &bound {
+                let (step, cols) = (self.cols, self.cols);
+                let rows =
+                    Rows { start: values.as_mut_ptr(), step, cols, first_col: 0, inputs: None };
+                // SAFETY: as above; every machine has the level.
+                unsafe { chain_entry(Level::Portable)(bound, &rows, row, row + 1) };
+            }
+            for (col, value) in values.iter().enumerate() {
+                rows[self.output].set(col, *value);
+            }
+        })
+    }
+
+    /// Visits every row. Returns the number of threads that took part.
+    pub(crate) fn each(&self, execution: &Execution<'_>, visit: &RowVisitor<'_>) -> usize {
+        let addresses = self.ids.map(|id| execution.arguments.get(id));
+        // SAFETY: the execution's buffers were checked.
+        unsafe { self.padding.clear(addresses[self.output]) };
+        let (blocks, width) = (self.blocks(), execution.threads.count());
+        let starts = Shared(addresses);
+        let threads = execution.run(blocks, width, Length::Long, &|block| {
             for row in self.rows * block / blocks..self.rows * (block + 1) / blocks {
                 let tensor = |i: usize| {
                     // SAFETY: the execution's buffers were checked, and rows are given out once.
@@ -92,20 +112,15 @@ impl PlainRows {
                 // Places without an argument are not accessed.
                 let rows =
                     [0, 1, 2].map(|i| tensor(if self.ids[i] == 0 { self.output } else { i }));
-                kernel(rows, values);
-                if let Some(bound) = &bound {
-                    let (step, cols) = (self.cols, self.cols);
-                    let rows =
-                        Rows { start: values.as_mut_ptr(), step, cols, first_col: 0, inputs: None };
-                    // SAFETY: as above; every machine has the level.
-                    unsafe { chain_entry(Level::Portable)(bound, &rows, row, row + 1) };
-                }
-                for (col, value) in values.iter().enumerate() {
-                    rows[self.output].set(col, *value);
-                }
+                visit((block, row), rows);
             }
         });
         threads.max(1)
+    }
+
+    /// The elements of a row.
+    pub(crate) fn cols(&self) -> usize {
+        self.cols
     }
 }
 

@@ -345,6 +345,7 @@ static void queries(void) {
 static void refusals(void) {
     norm_primitive_desc_t out = UNTOUCHED;
     norm_primitive_attr_t attr = NULL;
+    norm_post_ops_t chain = NULL;
     const norm_dim_t other_dims[] = {D0, D1, 2}, single[] = {1, 1, 1};
     norm_memory_desc_t good = desc_of(dims, norm_f32, norm_abc);
     norm_memory_desc_t any = desc_of(dims, norm_f32, norm_format_tag_any);
@@ -366,8 +367,16 @@ static void refusals(void) {
             (&out, engine, fwd, exp_of, any, good, 0, 0, NULL));
     INVALID("dst_desc", norm_eltwise_forward_primitive_desc_create,
             (&out, engine, fwd, exp_of, good, other, 0, 0, NULL));
-    REFUSED(norm_unimplemented, "src_desc", norm_eltwise_forward_primitive_desc_create,
-            (&out, engine, fwd, exp_of, f64, f64, 0, 0, NULL));
+    MUST(norm_primitive_attr_create(&attr));
+    MUST(norm_post_ops_create(&chain));
+    MUST(norm_post_ops_append_eltwise(chain, norm_eltwise_abs, 0, 0));
+    MUST(norm_primitive_attr_set_post_ops(attr, chain));
+    REFUSED(norm_unimplemented, "attr", norm_eltwise_forward_primitive_desc_create,
+            (&out, engine, fwd, exp_of, f64, good, 0, 0, attr));
+    MUST(norm_post_ops_destroy(chain));
+    MUST(norm_primitive_attr_destroy(attr));
+    REFUSED(norm_unimplemented, "src1_desc", norm_binary_primitive_desc_create,
+            (&out, engine, add, good, f64, good, NULL));
     INVALID("alg_kind", norm_eltwise_backward_primitive_desc_create,
             (&out, engine, norm_eltwise_round, good, good, good, 0, 0, NULL, NULL));
     INVALID("alpha", norm_eltwise_backward_primitive_desc_create,

@@ -155,6 +155,12 @@ impl Attributes {
             && self.dropout.value.is_none()
     }
 
+    /// Whether there are scales, post-operations or dropout.
+    pub(crate) fn change_results(&self) -> bool {
+        let dropout = self.dropout.value.is_some();
+        dropout || !(self.scales.value.is_empty() && self.post_ops.value.is_empty())
+    }
+
     /// The options that set these attributes, those at their defaults only if `canonical`.
     pub fn words(&self, canonical: bool) -> Vec<String> {
         let said = |name, text: &str| word(ATTRIBUTES, name, text, canonical);

@@ -39,6 +39,7 @@ pub fn gradient(count: usize, dt: DataType) -> Vec<f64> {
         let mut generator = Generator::new(DIFF_DST, index);
         // Not 0, which hides the derivative.
         let size = 1.0 + generator.below(15) as f64;
+        let size = if dt == DataType::F64 { size + generator.fraction(dt) } else { size };
         if generator.below(2) == 0 { size / 8.0 } else { -size / 8.0 }
     };
     (0..count).map(|index| dt.round(value(index))).collect()
@@ -98,7 +99,9 @@ fn random(index: usize, dt: DataType, generator: &mut Generator) -> f64 {
 /// One of the kinds of values.
 fn element(index: usize, dt: DataType, function: Function, generator: &mut Generator) -> f64 {
     let Function { algorithm, alpha, beta } = function;
-    let (small, fraction) = (generator.below(11) as f64, generator.below(1 << 16) as f64 / 65536.0);
+    let (small, fraction) = (generator.below(11) as f64, generator.fraction(dt));
+    // The logarithm of the largest number.
+    let largest = if dt == DataType::F64 { 709.0 } else { 88.0 };
     let positive = is_for_positive(algorithm) || dt == DataType::U8;
     let sign = if generator.below(2) == 0 && !positive { -1.0 } else { 1.0 };
     let kinks = kinks(function);
@@ -110,10 +113,10 @@ fn element(index: usize, dt: DataType, function: Function, generator: &mut Gener
         6..8 => sign * 4.0 * fraction,
         8 => sign * 0.09 * fraction,
         9 => sign * 10.0 * small,
-        // Around the logarithm of the largest f32, its half and its quarter.
-        10 => 88.0 + fraction,
-        11 => 44.0 + fraction,
-        12 => 22.0 + fraction,
+        // Around that, its half and its quarter.
+        10 => largest + fraction,
+        11 => largest / 2.0 + fraction,
+        12 => largest / 4.0 + fraction,
         13 => alpha,
         14 => beta,
         // Outside the domain the result is NaN.

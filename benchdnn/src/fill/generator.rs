@@ -1,6 +1,8 @@
 //! Pseudo-random bits: SplitMix64 (Steele, Lea and Flood 2014), a counter and a hash. Each row has
 //! its own stream, so that filling is parallel and reproducible.
 
+use crate::data_type::DataType;
+
 /// A stream of pseudo-random numbers.
 #[derive(Clone, Debug)]
 pub(in crate::fill) struct Generator {
@@ -28,6 +30,13 @@ impl Generator {
     /// A number below `count`, which is below 2^32.
     pub(in crate::fill) fn below(&mut self, count: u64) -> u64 {
         ((self.bits() >> 32) * count) >> 32
+    }
+
+    /// A number from 0 to 1 in steps of 2^-16; for f64 a number that f32 does not hold.
+    pub(in crate::fill) fn fraction(&mut self, dt: DataType) -> f64 {
+        const STEP: f64 = 1.0 / 65536.0;
+        let rest = if dt == DataType::F64 { self.below(1 << 16) as f64 * STEP } else { 0.0 };
+        (self.below(1 << 16) as f64 + rest * STEP) * STEP
     }
 
     /// Close to a normal distribution of mean 0 and deviation 1, within +-3.5: the sum of four

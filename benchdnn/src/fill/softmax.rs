@@ -53,6 +53,7 @@ pub fn softmax(
             let at = (outer * rows.cols + col) * rows.inner + inner;
             data.src[at] = src_dt.round(start + element(src_dt, fill, col, &mut src));
             let (y, g) = (backward.below(16) as f64, backward.below(16) as f64);
+            let g = if dst_dt == DataType::F64 { g + backward.fraction(dst_dt) } else { g };
             let y = if log { -y / 4.0 } else { (y + 1.0) / (16 * rows.cols) as f64 };
             data.dst[at] = dst_dt.round(y);
             // Mostly positive, so that the sum is not close to 0.
@@ -80,6 +81,7 @@ fn element(src_dt: DataType, fill: Fill, col: usize, generator: &mut Generator) 
         true => (generator.below(3) as f64, 10.0 + generator.below(6) as f64),
         false => (generator.below(16) as f64 / 8.0, 4.0 + generator.below(48) as f64 / 4.0),
     };
+    let near = if src_dt == DataType::F64 { near + generator.fraction(src_dt) } else { near };
     // One in six, the first among them.
     if col == 0 || generator.below(6) == 0 { near } else { near - below }
 }

@@ -53,6 +53,37 @@ pub fn backward(function: Function, data: &[f64], diff_dst: &[f64]) -> Output {
     data.iter().zip(diff_dst).map(gradient).collect()
 }
 
+/// The bounds for a library that computes in f64, as parts of those for f32: ulps are 2^29 times finer, and a factor of 4
+/// covers this oracle, which is no more accurate than the library.
+const IN_F64: f64 = 4.0 / 536_870_912.0;
+
+/// What dst should be, in f64 arithmetic.
+pub fn wide_forward(function: Function, src: &[f64]) -> Output {
+    let Function { algorithm, alpha, beta } = function;
+    let of = |&x: &f64| {
+        let value = algorithm.of(x, alpha, beta);
+        let error = algorithm.rounding(x, value, alpha, beta) + rounding(value);
+        in_f64(value, error)
+    };
+    src.iter().map(of).collect()
+}
+
+/// What diff_src should be, in f64 arithmetic.
+pub fn wide_backward(function: Function, data: &[f64], diff_dst: &[f64]) -> Output {
+    let gradient = |(&x, &g): (&f64, &f64)| {
+        let slope = slope(function, x);
+        let value = g * slope.value;
+        in_f64(value, g.abs() * (slope.error + rounding(slope.value)) + rounding(value))
+    };
+    data.iter().zip(diff_dst).map(gradient).collect()
+}
+
+/// A value whose error in f32 would be this; what is infinite has none.
+fn in_f64(value: f64, error: f64) -> Estimate {
+    let error = if value.is_finite() && error.is_finite() { error * IN_F64 } else { 0.0 };
+    Estimate { value, error }
+}
+
 /// The slope times diff_dst.
 fn product(slope: Estimate, g: f64) -> Estimate {
     // In f32 a slope may overflow though the product would not.
@@ -130,7 +161,7 @@ fn slope(function: Function, x: f64) -> Estimate {
         Logistic => ulps(3.0, logistic(x) * logistic(-x)),
         LogisticDst => ulps(2.0, x * (1.0 - x)),
         Tanh => ulps(3.0, 4.0 * logistic(2.0 * x) * logistic(-2.0 * x)),
-        TanhDst => ulps(1.0, 1.0 - x * x),
+        TanhDst => ulps(1.0, (1.0 - x) * (1.0 + x)),
         SoftRelu => {
             let z = alpha * x;
             let moved = (logistic(z + ulp(z)) - logistic(z)).abs();

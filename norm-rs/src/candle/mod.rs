@@ -3,7 +3,7 @@
 //!
 //! Each function is a custom operation: its result belongs to candle's graph, and
 //! [`Tensor::backward`](candle_core::Tensor::backward) calls this library for the gradients. Tensors are on the CPU.
-//! Views with any strides are used in place. Rows are f32, bf16, f16 or f64 (softmax: not f64); scale and shift f32,
+//! Views with any strides are used in place. Rows are f32, bf16, f16 or f64; scale and shift f32,
 //! bf16 or f16, whatever the rows are. The result and the gradient of `src` have the type of `src`, the parameters'
 //! gradients those of the parameters.
 //!

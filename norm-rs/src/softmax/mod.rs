@@ -13,8 +13,8 @@
 //!
 //! | tensor | dimensions | element type |
 //! |---|---|---|
-//! | `src`, `dst` of forward | 1 to 12 | f32, bf16, f16, s8, u8, f8_e4m3, f8_e5m2, in any combination |
-//! | `dst`, `diff_dst`, `diff_src` of backward | 1 to 12 | f32, bf16, f16, in any combination |
+//! | `src`, `dst` of forward | 1 to 12 | f32, bf16, f16, f64, s8, u8, f8_e4m3, f8_e5m2, in any combination |
+//! | `dst`, `diff_dst`, `diff_src` of backward | 1 to 12 | f32, bf16, f16, f64, in any combination |
 
 mod backward;
 mod forward;

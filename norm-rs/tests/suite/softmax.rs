@@ -114,6 +114,8 @@ fn slices() {
     check_slices::<f16, f16>();
     check_slices::<f32, bf16>();
     check_slices::<f16, f32>();
+    check_slices::<f64, f64>();
+    check_slices::<f64, f32>();
 }
 
 #[test]

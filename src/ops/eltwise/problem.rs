@@ -92,6 +92,9 @@ impl Eltwise {
         let dst = dst.resolved_for("dst_desc", ("src_desc", src))?;
         check_type("dst_desc", &dst, true)?;
         dst.check_output("dst_desc")?;
+        if [src, &dst].iter().any(|desc| desc.data_type() == Some(DataType::F64)) {
+            attr.check("eltwise of f64", &Accepted::NOTHING)?;
+        }
         attr.check("eltwise", &ACCEPTED)?;
         let resolved = attr.resolved(&dst)?;
         let mut arguments = heap::list([
@@ -149,6 +152,7 @@ fn check_type(name: &str, desc: &MemoryDesc, forward: bool) -> Result<()> {
     let what = if forward { "forward eltwise" } else { "backward eltwise" };
     desc.check_type(name, what, |t| match t {
         DataType::S32 => forward,
+        DataType::F64 => true,
         _ => t.is_supported(true) && (forward || !t.is_integer()),
     })
 }

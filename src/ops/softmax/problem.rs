@@ -6,7 +6,7 @@ use crate::primitive::{
     Accepted, ArgumentName, Attr, OpArgument, PostOp, PostOpChain, PropKind, Usage, enumerators,
 };
 use crate::rows::TENSORS;
-use crate::tensor::{Layout, MemoryDesc};
+use crate::tensor::{DataType, Layout, MemoryDesc};
 use norm_sys as sys;
 
 enumerators! {
@@ -22,9 +22,9 @@ enumerators! {
 impl SoftmaxAlgorithm {
     /// What is subtracted from the elements of a row with this maximum. NaN in the row keeps it from becoming zeros.
     #[inline(always)]
-    pub(super) fn distance_from(self, max: f32) -> f32 {
-        let is_empty = max == f32::NEG_INFINITY && self == Self::AccurateInfAsZero;
-        if is_empty { 0.0 } else { max }
+    pub(super) fn distance_from<T: Copy + PartialEq + From<f32>>(self, max: T) -> T {
+        let is_empty = max == T::from(f32::NEG_INFINITY) && self == Self::AccurateInfAsZero;
+        if is_empty { T::from(0.0) } else { max }
     }
 }
 
@@ -74,6 +74,10 @@ impl Softmax {
         let dst = dst.resolved_for("dst_desc", ("src_desc", src))?;
         check_type("dst_desc", &dst, true)?;
         dst.check_output("dst_desc")?;
+        if [src, &dst].iter().any(|desc| desc.data_type() == Some(DataType::F64)) {
+            const OF_F64: Accepted = Accepted { softmax_stats: true, ..Accepted::NOTHING };
+            attr.check("softmax of f64", &OF_F64)?;
+        }
         attr.check("softmax", &ACCEPTED)?;
         let resolved = attr.resolved(&dst)?;
         let mut arguments = heap::list([
@@ -125,6 +129,11 @@ impl Softmax {
         Operands { ids, descs, output: own().count() - 1, rows, cols }
     }
 
+    /// Whether a tensor is f64, and with it the arithmetic.
+    pub(super) fn is_wide(&self) -> bool {
+        self.arguments.iter().any(|argument| argument.desc.data_type() == Some(DataType::F64))
+    }
+
     /// The logarithms of the sums, with the axis as the last dimension.
     pub(super) fn stats(&self) -> Option<MemoryDesc> {
         let is_stats = |argument: &&OpArgument| argument.id == sys::NORM_ARG_SOFTMAX_STATS;
@@ -147,7 +156,7 @@ fn argument(id: i32, name: &'static str, usage: Usage, desc: &MemoryDesc) -> OpA
 
 fn check_type(name: &str, desc: &MemoryDesc, forward: bool) -> Result<()> {
     let what = if forward { "forward softmax" } else { "backward softmax" };
-    desc.check_type(name, what, |t| t.is_supported(forward))
+    desc.check_type(name, what, |t| t == DataType::F64 || t.is_supported(forward))
 }
 
 /// The logarithms of the sums have the dimensions of src, with 1 along the axis. The layout `any` becomes the dense one.

@@ -1,7 +1,9 @@
-//! The formula as plain loops over scalars, for any layout and types, with the bits of the vector implementations.
+//! The formula as plain loops over scalars, for any layout and types, with the bits of the vector implementations, or
+//! in f64.
 
 use super::kernel::reciprocal;
 use super::problem::{Operands, Softmax, SoftmaxAlgorithm};
+use super::wide;
 use crate::error::Result;
 use crate::heap::{Counted, counted};
 use crate::primitive::{Execution, Implementation, Variant};
@@ -25,7 +27,8 @@ pub(super) fn make(
     }
     let (forward, algorithm) = (problem.prop_kind.is_forward(), problem.algorithm);
     let rows = PlainRows::new(ids, &descs, output, problem.chain(&descs[1], None)?)?;
-    Ok(counted(Reference { variant, forward, algorithm, has_stats, rows })?)
+    let wide = problem.is_wide();
+    Ok(counted(Reference { variant, forward, algorithm, has_stats, wide, rows })?)
 }
 
 struct Reference {
@@ -33,6 +36,8 @@ struct Reference {
     forward: bool,
     algorithm: SoftmaxAlgorithm,
     has_stats: bool,
+    /// Whether it computes in f64.
+    wide: bool,
     rows: PlainRows,
 }
 
@@ -42,10 +47,21 @@ impl Implementation for Reference {
     }
 
     fn scratchpad_size(&self) -> usize {
-        self.rows.scratchpad_size()
+        if self.wide { 0 } else { self.rows.scratchpad_size() }
     }
 
     fn execute(&self, execution: &Execution<'_>) -> usize {
+        if self.wide {
+            let cols = self.rows.cols();
+            return self.rows.each(execution, &|_, [first, second, third]| {
+                if self.forward {
+                    let stats = self.has_stats.then_some(third);
+                    wide::forward_row(self.algorithm, cols, [first, second], stats);
+                } else {
+                    wide::backward_row(self.algorithm, cols, [first, second, third]);
+                }
+            });
+        }
         self.rows.run(execution, &|[first, second, third], values| {
             if self.forward {
                 forward_row(self.algorithm, first, self.has_stats.then_some(third), values);

@@ -20,6 +20,9 @@ pub(super) fn make(
         let text = format_args!("the layout of {} is blocked", blocked.name);
         return Err(Error::unimplemented(text));
     }
+    if problem.is_wide() {
+        return Err(Error::unimplemented("the reference implementation computes in f64"));
+    }
     let Operands { ids, descs, output, rows, cols } = problem.operands();
     if descs[0].ndims() > RowMap::MAX_LEVELS + 1 {
         return Err(Error::unimplemented(format_args!("{} dimensions", descs[0].ndims())));

@@ -9,6 +9,7 @@ mod angle;
 mod pow;
 #[cfg(test)]
 mod tests;
+pub(crate) mod wide;
 
 use super::Simd;
 use super::lanes::Lanes;

@@ -7,9 +7,9 @@ use super::TO_WIDE_INTEGER;
 /// The power to which numbers are raised.
 #[derive(Clone, Copy)]
 pub(crate) struct Exponent {
-    value: f64,
-    integer: bool,
-    odd: bool,
+    pub(super) value: f64,
+    pub(super) integer: bool,
+    pub(super) odd: bool,
 }
 
 impl Exponent {

@@ -78,7 +78,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         info: row(
             "dt",
             "f32",
-            "Types SRC[:DST]: f32, bf16, f16, f8_e5m2, f8_e4m3; forward also s32, s8, u8",
+            "Types SRC[:DST]: f32, bf16, f16, f64, f8_e5m2, f8_e4m3; forward also s32, s8, u8",
         ),
         set: |state, text| {
             let types = |item: &str| pair(item, DataType::parse, |&src| src);

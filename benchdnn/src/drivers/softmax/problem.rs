@@ -13,7 +13,7 @@ use crate::language::descriptor;
 use crate::language::options::word;
 use crate::library::{self, TensorRequest, Wanted, has_tag};
 use crate::oracle::post_ops::BinaryAlgorithm;
-use crate::oracle::softmax::{Rows, backward, forward_or, logarithms};
+use crate::oracle::softmax::{Arithmetic, Rows, backward, forward_or, logarithms};
 use crate::post_op_chain::Chain;
 use crate::problem::{
     Data, Dependence, Expected, Gradient, Gradients, Key, Part, Problem, Slices, Spec, Unit,
@@ -109,6 +109,14 @@ impl Default for SoftmaxProblem {
 impl SoftmaxProblem {
     fn rows(&self) -> Rows {
         Rows::of(&self.dims, self.axis)
+    }
+
+    /// f64 if a tensor is.
+    fn arithmetic(&self) -> Arithmetic {
+        match [self.src_dt, self.dst_dt].contains(&DataType::F64) {
+            true => Arithmetic::F64,
+            false => Arithmetic::F32,
+        }
     }
 
     fn log(&self) -> bool {
@@ -294,9 +302,9 @@ impl Problem for SoftmaxProblem {
 
     /// oneDNN's batches use types and post-ops of other machines and primitives, too.
     fn unimplemented_reason(&self) -> Option<String> {
-        let double = [self.src_dt, self.dst_dt].contains(&DataType::F64);
+        let wide = self.arithmetic() == Arithmetic::F64 && self.attributes.change_results();
         let other = self.attributes.foreign_post_op(false);
-        let what = double.then_some("f64").or(other)?;
+        let what = wide.then_some("attributes with f64").or(other)?;
         Some(format!("softmax has no {what}"))
     }
 
@@ -330,24 +338,39 @@ impl Problem for SoftmaxProblem {
     }
 
     fn expected(&self, data: &Data) -> Vec<Expected> {
-        let (rows, log) = (self.rows(), self.log());
+        let (rows, log, arithmetic) = (self.rows(), self.log(), self.arithmetic());
+        // What was computed in f64 is rounded once to any type.
+        let kind = match arithmetic {
+            Arithmetic::F32 => Kind::Chain,
+            Arithmetic::F64 => Kind::Rounded,
+        };
         let stats = self.has_stats().then(|| {
-            let output = logarithms(rows, data.get(NORM_ARG_SRC));
-            Expected::new(NORM_ARG_SOFTMAX_STATS, Kind::Chain, output.values, output.terms)
+            let output = logarithms(rows, data.get(NORM_ARG_SRC), arithmetic);
+            Expected::new(NORM_ARG_SOFTMAX_STATS, kind, output.values, output.terms)
         });
         let main = if self.direction.is_forward() {
             let empty = (self.algorithm == Algorithm::InfAsZero).then_some(0.0);
-            let output = forward_or(rows, data.get(NORM_ARG_SRC), log, empty);
-            Expected::new(NORM_ARG_DST, Kind::Chain, output.values, output.terms)
+            let output = forward_or(rows, data.get(NORM_ARG_SRC), log, empty, arithmetic);
+            Expected::new(NORM_ARG_DST, kind, output.values, output.terms)
         } else {
             let (dst, diff_dst) = (data.get(NORM_ARG_DST), data.get(NORM_ARG_DIFF_DST));
-            let output = backward(rows, dst, diff_dst, log);
-            Expected::new(NORM_ARG_DIFF_SRC, Kind::Result, output.values, output.terms)
+            let mut output = backward(rows, dst, diff_dst, log);
+            if arithmetic == Arithmetic::F64 {
+                for (terms, value) in output.terms.iter_mut().zip(&output.values) {
+                    *terms = Kind::Double.bound(*value, *terms);
+                }
+            }
+            let kind = if kind == Kind::Chain { Kind::Result } else { kind };
+            Expected::new(NORM_ARG_DIFF_SRC, kind, output.values, output.terms)
         };
         [main].into_iter().chain(stats).collect()
     }
 
     fn with_attributes(&self, data: &Data, plain: &[Expected]) -> Vec<Expected> {
+        // There are no attributes that change a result in f64.
+        if self.arithmetic() == Arithmetic::F64 {
+            return plain.to_vec();
+        }
         let tensors = self.attribute_tensors();
         let chain = Chain {
             attributes: &self.attributes,

@@ -78,7 +78,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         info: row(
             "sdt",
             "f32",
-            "Types of src: f32, bf16, f16; forward also s8, u8, f8_e5m2, f8_e4m3",
+            "Types of src: f32, bf16, f16, f64; forward also s8, u8, f8_e5m2, f8_e4m3",
         ),
         set: |state, text| list(text, ',', DataType::parse).map(|list| state.src_dts = list),
     },
