@@ -107,18 +107,23 @@ fn lists_multiply_out_in_a_fixed_order() {
 }
 
 #[test]
-fn an_empty_value_is_one_only_where_the_default_is_empty() {
-    for option in ["dir", "dt", "tag", "eps", "mode", "threads", "check", "perf-template"] {
+fn an_empty_value_is_the_default_of_lists_and_where_that_is_empty() {
+    for option in ["mode", "check", "perf-template"] {
         let message = error(&["2x3", &format!("--{option}=")]);
         let expected = format!("--{option}: a value is missing; the default is ");
         assert!(message.contains(&expected), "{message}");
     }
-    let message = error(&["--dt=", "2x3"]);
+    let message = error(&["--mode=", "2x3"]);
     assert_eq!(
         message,
-        "command line, argument 1, column 6: --dt: a value is missing; the default is f32"
+        "command line, argument 1, column 8: --mode: a value is missing; the default is C"
     );
+    let lists = ["dir", "dt", "tag", "eps", "ss_dt", "threads"].map(|name| format!("--{name}="));
+    let lists: Vec<&str> = lists.iter().map(String::as_str).chain(["2x3"]).collect();
+    assert_eq!(lines(&lists), ["--lnorm 2x3"]);
+    assert_eq!(lines(&["--dt=f16", "--ss_dt=bf16", "--ss_dt=", "2x3"]), ["--lnorm --dt=f16 2x3"]);
     assert_eq!(lines(&["--impl=ref", "--impl=", "--match=", "2x3"]), ["--lnorm 2x3"]);
+    assert_eq!(lines(&["--skip-impl=simple", "2x3"]), ["--lnorm --skip-impl=simple 2x3"]);
     assert_eq!(lines(&["--flags=G,", "2x3"]), ["--lnorm --flags=G 2x3", "--lnorm 2x3"]);
     assert_eq!(lines(&["--flags=G", "--flags=", "2x3"]), ["--lnorm 2x3"]);
 }

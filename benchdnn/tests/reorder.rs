@@ -260,8 +260,13 @@ fn faults_fail() {
 /// What is not supported is skipped with a reason, not passed.
 #[test]
 fn what_is_not_built_is_skipped() {
-    for option in ["--oflag=s8s8_comp:1", "--runtime-dim-mask=3", "--attr-zero-points=src:common:1"]
-    {
+    for option in [
+        "--oflag=s8s8_comp:1",
+        "--runtime-dim-mask=3",
+        "--attr-zero-points=src:common:1",
+        "--ddt=u4",
+        "--sdt=f4_e2m1",
+    ] {
         let (_, lines) = run(Fault::None, &format!("{option} 4x5"));
         assert!(lines[0].contains(":SKIPPED "), "{}", lines[0]);
         assert!(lines[0].contains(option), "{}", lines[0]);

@@ -72,6 +72,8 @@ pub fn operand(
         match (source, algorithm) {
             _ if algorithm.is_comparison() => whole,
             (0, _) if dt.is_integer() => whole,
+            // Less an unsigned one, half of the results are positive.
+            (0, BinaryAlgorithm::Sub) => whole / 2.0 + 4.0,
             (0, _) => whole / 2.0,
             (_, BinaryAlgorithm::Div | BinaryAlgorithm::Mul) if whole == 0.0 => 1.0,
             _ => whole,

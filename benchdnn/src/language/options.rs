@@ -73,8 +73,8 @@ pub fn multiply<P: Clone, T>(items: &mut Vec<P>, values: &[T], set: impl Fn(&mut
         .collect();
 }
 
-/// Sets the option `name`; `None` if the table has no such option. An empty value is valid only for
-/// options that are empty by default.
+/// Sets the option `name`; `None` if the table has no such option. An empty value is the default of a
+/// list, as in oneDNN's batch files, and of options that are empty by default.
 pub fn set<S>(
     table: &[Opt<S>],
     state: &mut S,
@@ -82,12 +82,12 @@ pub fn set<S>(
     value: &str,
 ) -> Option<Result<(), BadValue>> {
     let option = table.iter().find(|option| option.info.name == name)?;
-    let default = option.info.default;
-    if value.is_empty() && !default.is_empty() {
+    let Info { default, value: kind, .. } = option.info;
+    if value.is_empty() && !default.is_empty() && kind != "LIST" {
         let message = format!("a value is missing; the default is {default}");
         return Some(Err(BadValue::new(message)));
     }
-    Some((option.set)(state, value))
+    Some((option.set)(state, if value.is_empty() { default } else { value }))
 }
 
 /// The word that sets the option `name` to `text`; `None` if that is its default, unless

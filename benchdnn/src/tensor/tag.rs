@@ -25,6 +25,24 @@ const NAMES: [(&str, &str); 14] = [
 /// Letters of the dimensions; no tensor has more.
 const LETTERS: &str = "abcdefghijkl";
 
+/// Dimensions of data and of weights, in oneDNN's names of layouts: g groups, o output and i input channels.
+const SPELLINGS: [(char, &str); 2] = [('n', "ncdhw"), ('o', "goidhw")];
+
+/// The letters of a name such as `nChw16c` or `gOIhw16i16o`, in which each dimension has a letter of its own; `None` for
+/// other tags.
+fn spelled(text: &str) -> Option<String> {
+    let outer = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
+    let has = |letter| text[..outer].to_ascii_lowercase().contains(letter);
+    let (_, all) = SPELLINGS.iter().find(|(letter, _)| has(*letter))?;
+    let there: String = all.chars().filter(|letter| has(*letter)).collect();
+    let letter = |c: char| {
+        let place = there.find(c.to_ascii_lowercase())?;
+        let letter = LETTERS.as_bytes()[place] as char;
+        Some(if c.is_ascii_uppercase() { letter.to_ascii_uppercase() } else { letter })
+    };
+    text.chars().map(|c| if c.is_ascii_digit() { Some(c) } else { letter(c) }).collect()
+}
+
 /// A layout tag.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Tag {
@@ -47,6 +65,17 @@ impl Tag {
     /// Reads a tag that may be blocked: blocked dimensions have capital letters, and the sizes and
     /// letters of the blocks follow, as in `AB16b16a` and `aBx8b`.
     pub fn parse_blocked(text: &str) -> Result<Tag, BadValue> {
+        if let Some(letters) = spelled(text) {
+            let tag = Tag::parse_blocked(&letters).map_err(|error| {
+                BadValue::at(error.offset, format!("'{text}', {}", error.message))
+            })?;
+            return Ok(match tag {
+                Tag::Plain { letters, blocks, .. } => {
+                    Tag::Plain { written: text.to_owned(), letters, blocks }
+                }
+                other => other,
+            });
+        }
         let outer = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
         let (outer, inner) = text.split_at(outer);
         let mut blocks = Vec::new();
@@ -232,6 +261,21 @@ mod tests {
             assert_eq!(Tag::blocked_letters(&order, tag.blocks()), letters);
             assert_eq!(tag.to_string(), text);
         }
+        for (text, ndims, letters) in [
+            ("nChw16c", 4, "aBcd16b"),
+            ("gOIhw16i16o", 5, "aBCde16c16b"),
+            ("OIdhw4i16o4i", 5, "ABcde4b16a4b"),
+            ("nwc", 3, "acb"),
+            ("hwio", 4, "cdba"),
+            ("goiw", 4, "abcd"),
+            ("tnc", 3, "abc"),
+        ] {
+            let tag = Tag::parse_blocked(text).expect(text);
+            let order = tag.order(ndims).expect(text).expect("a layout");
+            assert_eq!(Tag::blocked_letters(&order, tag.blocks()), letters);
+            assert_eq!(tag.to_string(), text);
+        }
+        assert!(Tag::parse_blocked("nChw16o").is_err() && Tag::parse_blocked("OIhw").is_err());
         assert_eq!(Tag::parse_blocked("any"), Ok(Tag::Any));
         let error = Tag::parse_blocked("aBx8b").expect("a tag").order(1).expect_err("no b");
         assert_eq!(error, "tag aBx8b blocks dimension b, but the number of dimensions is 1");

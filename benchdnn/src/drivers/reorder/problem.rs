@@ -33,6 +33,8 @@ pub struct ReorderProblem {
     pub src_dt: DataType,
     /// Type of dst.
     pub dst_dt: DataType,
+    /// Names of types of src and dst that the library does not have; the types above stand in for them.
+    pub absent: [Option<&'static str>; 2],
     /// Layout of src.
     pub src_tag: Tag,
     /// Layout of dst.
@@ -58,6 +60,7 @@ impl Default for ReorderProblem {
             name: String::new(),
             src_dt: DataType::F32,
             dst_dt: DataType::F32,
+            absent: [None; 2],
             src_tag: plain.clone(),
             dst_tag: plain,
             strides: [Vec::new(), Vec::new()],
@@ -107,6 +110,12 @@ impl ReorderProblem {
         }
     }
 
+    /// The names of the types of src and dst.
+    fn type_names(&self) -> [&'static str; 2] {
+        let [src, dst] = self.absent;
+        [src.unwrap_or(self.src_dt.name()), dst.unwrap_or(self.dst_dt.name())]
+    }
+
     fn descriptor(&self) -> String {
         descriptor::text(&self.dims, &self.name)
     }
@@ -119,9 +128,10 @@ impl Problem for ReorderProblem {
 
     fn line(&self, canonical: bool) -> String {
         let said = |name, text: &str| word(OPTIONS, name, text, canonical);
+        let [src_dt, dst_dt] = self.type_names();
         let own = [
-            said("sdt", self.src_dt.name()),
-            said("ddt", self.dst_dt.name()),
+            said("sdt", src_dt),
+            said("ddt", dst_dt),
             said("stag", &self.src_tag.to_string()),
             said("dtag", &self.dst_tag.to_string()),
             said("strides", &self.strides_text()),
@@ -132,11 +142,12 @@ impl Problem for ReorderProblem {
     }
 
     fn entry(&self, name: &str) -> Option<String> {
+        let [src_dt, dst_dt] = self.type_names();
         Some(match name {
             "desc" => self.descriptor(),
-            "sdt" => self.src_dt.name().to_owned(),
-            "ddt" => self.dst_dt.name().to_owned(),
-            "dt" => format!("{}:{}", self.src_dt.name(), self.dst_dt.name()),
+            "sdt" => src_dt.to_owned(),
+            "ddt" => dst_dt.to_owned(),
+            "dt" => format!("{src_dt}:{dst_dt}"),
             "stag" => self.src_tag.to_string(),
             "dtag" => self.dst_tag.to_string(),
             "tag" => format!("{}:{}", self.src_tag, self.dst_tag),
@@ -187,6 +198,9 @@ impl Problem for ReorderProblem {
     }
 
     fn skip_reason(&self) -> Option<String> {
+        if let Some(name) = self.absent.into_iter().flatten().next() {
+            return Some(format!("the library has no {name}"));
+        }
         if !self.extra.is_empty() {
             return Some("compensation for convolutions is not implemented".to_owned());
         }

@@ -12,8 +12,8 @@ use crate::tensor::Tag;
 /// The values of the driver's options.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    src_dts: Vec<DataType>,
-    dst_dts: Vec<DataType>,
+    src_dts: Vec<Named>,
+    dst_dts: Vec<Named>,
     src_tags: Vec<Tag>,
     dst_tags: Vec<Tag>,
     strides: Vec<[Vec<usize>; 2]>,
@@ -40,8 +40,12 @@ impl Settings {
         }
         // The first option varies slowest, as in oneDNN.
         let mut problems = vec![ReorderProblem { dims, name, ..ReorderProblem::default() }];
-        multiply(&mut problems, &self.src_dts, |problem, &value| problem.src_dt = value);
-        multiply(&mut problems, &self.dst_dts, |problem, &value| problem.dst_dt = value);
+        multiply(&mut problems, &self.src_dts, |problem, &(value, absent)| {
+            (problem.src_dt, problem.absent[0]) = (value, absent);
+        });
+        multiply(&mut problems, &self.dst_dts, |problem, &(value, absent)| {
+            (problem.dst_dt, problem.absent[1]) = (value, absent);
+        });
         multiply(&mut problems, &self.src_tags, |problem, tag| problem.src_tag = tag.clone());
         multiply(&mut problems, &self.dst_tags, |problem, tag| problem.dst_tag = tag.clone());
         multiply(&mut problems, &self.strides, |problem, value| problem.strides = value.clone());
@@ -52,6 +56,19 @@ impl Settings {
             problem.runtime_dims = value;
         });
         Ok(problems)
+    }
+}
+
+/// A type, or the name of one that the library does not have beside a stand-in.
+type Named = (DataType, Option<&'static str>);
+
+/// Types of oneDNN's batches that the library does not have.
+const ABSENT: [&str; 3] = ["s4", "u4", "f4_e2m1"];
+
+fn data_type(text: &str) -> Result<Named, BadValue> {
+    match ABSENT.into_iter().find(|name| *name == text) {
+        Some(name) => Ok((DataType::F32, Some(name))),
+        None => DataType::parse(text).map(|data_type| (data_type, None)),
     }
 }
 
@@ -97,20 +114,21 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         info: row(
             "sdt",
             "f32",
-            "Data types of src: f32, bf16, f16, f64, f8_e5m2, f8_e4m3, s32, s8, u8",
+            "Data types of src: f32, bf16, f16, f64, f8_e5m2, f8_e4m3, s32, s8, u8; problems with s4, u4 or f4_e2m1 are\n\
+             skipped",
         ),
-        set: |state, text| list(text, ',', DataType::parse).map(|list| state.src_dts = list),
+        set: |state, text| list(text, ',', data_type).map(|list| state.src_dts = list),
     },
     Opt {
         info: row("ddt", "f32", "Data types of dst: the same"),
-        set: |state, text| list(text, ',', DataType::parse).map(|list| state.dst_dts = list),
+        set: |state, text| list(text, ',', data_type).map(|list| state.dst_dts = list),
     },
     Opt {
         info: row(
             "stag",
             "abx",
             "Layouts of src: abx, axb, xba, letters (acb), names (tnc), or with blocks: AB16b16a,\n\
-             aBx8b",
+             aBx8b, nChw16c, gOIhw16i16o",
         ),
         set: |state, text| list(text, ',', Tag::parse_blocked).map(|list| state.src_tags = list),
     },
