@@ -145,7 +145,11 @@ NORM_API norm_status_t norm_kv_cache_write(norm_kv_cache_t cache, norm_stream_t 
  * The memory objects belong to the cache, are the same for every call with the same layer, and
  * are valid until the cache is destroyed. All layers share the table and the lengths, which
  * the next call that gets arguments overwrites. Arguments obtained before an extension,
- * truncation, fork or drop are out of date. */
+ * truncation, fork or drop are out of date.
+ *
+ * norm_invalid_arguments if the open step has tokens of one of the sequences and none of them
+ * was written to the layer: the pages hold what was there before. Rope counts as having written
+ * the layer in every step once it was given the layer's arguments. */
 NORM_API norm_status_t norm_kv_cache_get_arguments(norm_kv_cache_t cache, norm_dim_t layer,
         int count, const norm_dim_t *sequences, int *nargs, norm_exec_arg_t *args);
 /* The arguments with which rope writes the step's keys to a layer: NORM_ARG_DST,

@@ -156,7 +156,8 @@ impl World {
         let primitive = primitive.expect("a primitive");
         let layer = source.below(cache.layers);
         let lent = cache.arguments(layer, &numbers);
-        if let Some(mut arguments) = Arguments::of(problem, false, &lent, source) {
+        let arguments = lent.and_then(|lent| Arguments::of(problem, false, &lent, source));
+        if let Some(mut arguments) = arguments {
             arguments.create_memories(self.engine, source);
             assert!(arguments.execute(primitive, self.stream), "attention: {}", message());
             self.executed += 1;
@@ -183,6 +184,7 @@ impl World {
         if cache.is_quantized() {
             return has_message();
         }
+        cache.roped[layer] = true;
         let status = unsafe {
             let (none, dst) = (null_mut(), &raw mut dst);
             sys::norm_kv_cache_get_descs(cache.handle, 0, none, none, none, dst)

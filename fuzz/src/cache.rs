@@ -29,6 +29,8 @@ pub(crate) struct Part {
 pub(crate) struct Step {
     pub(crate) parts: Vec<Part>,
     pub(crate) rows: usize,
+    /// The layers to which something of it was written.
+    pub(crate) written: Vec<bool>,
 }
 
 pub(crate) struct Cache {
@@ -45,6 +47,8 @@ pub(crate) struct Cache {
     pub(crate) first_tokens: usize,
     pub(crate) sequences: Vec<Sequence>,
     pub(crate) step: Option<Step>,
+    /// The layers whose memory rope was given.
+    pub(crate) roped: Vec<bool>,
     /// Numbers that sequences had.
     gone: Vec<i64>,
 }
@@ -100,6 +104,7 @@ impl Cache {
             first_tokens: p[10].clamp(0, 1 << 20) as usize,
             sequences: Vec::new(),
             step: None,
+            roped: vec![false; p[0].clamp(0, 1000) as usize],
             gone: Vec::new(),
         };
         // A huge window or first_tokens is fine; a huge cache is not used.
@@ -279,7 +284,8 @@ impl Cache {
             parts.push(Part { at, start, tokens: new });
         }
         // A step of no sequences is none.
-        self.step = (count > 0).then_some(Step { parts, rows: rows as usize });
+        let written = vec![false; self.layers];
+        self.step = (count > 0).then_some(Step { parts, rows: rows as usize, written });
     }
 }
 

@@ -167,6 +167,9 @@ impl Cache {
         assert!(sound, "a write to layer {layer}");
         let mut written = Vec::new();
         self.each_token(|at, token, _, _| written.push((at, token)));
+        if let Some(step) = self.step.as_mut().filter(|_| has != [false; 2]) {
+            step.written[layer as usize] = true;
+        }
         let known = [has[0] && !bad_keys, has[1] && !bad_values];
         for (at, token) in written {
             for part in 0..2 {
@@ -178,8 +181,22 @@ impl Cache {
         }
     }
 
-    /// The arguments of a layer for sequences, -1 for an empty place.
-    pub(crate) fn arguments(&self, layer: usize, numbers: &[i64]) -> Vec<sys::norm_exec_arg_t> {
+    /// Whether sequences have tokens in the open step, which a layer lacks.
+    fn lacks(&self, layer: usize, numbers: &[i64]) -> bool {
+        let Some(step) = self.step.as_ref().filter(|step| !step.written[layer]) else {
+            return false;
+        };
+        let named = |at: usize| numbers.contains(&self.sequences[at].number);
+        let is_new = |part: &super::cache::Part| part.tokens > 0 && part.at.is_some_and(named);
+        !self.roped[layer] && step.parts.iter().any(is_new)
+    }
+
+    /// The arguments of a layer for sequences, -1 for an empty place; refused where their tokens were not written.
+    pub(crate) fn arguments(
+        &self,
+        layer: usize,
+        numbers: &[i64],
+    ) -> Option<Vec<sys::norm_exec_arg_t>> {
         let mut args = [sys::norm_exec_arg_t { arg: 0, memory: null_mut() }; 6];
         let (mut nargs, count) = (6, numbers.len() as i32);
         let status = unsafe {
@@ -187,8 +204,10 @@ impl Cache {
             let args = args.as_mut_ptr();
             sys::norm_kv_cache_get_arguments(self.handle, layer as i64, count, numbers, nargs, args)
         };
-        assert_eq!(status, sys::norm_success);
-        args[..nargs as usize].to_vec()
+        let lacks = self.lacks(layer, numbers);
+        assert_eq!(status == sys::norm_invalid_arguments, lacks, "{}", message());
+        assert!(lacks || status == sys::norm_success, "{}", message());
+        (!lacks).then(|| args[..nargs as usize].to_vec())
     }
 
     /// Asks for arguments and descriptors with wrong numbers and too little room.
@@ -212,6 +231,9 @@ impl Cache {
         let written = args.iter().filter(|arg| arg.arg != 7).count() as i32;
         if status == sys::norm_success {
             assert!(written == nargs && nargs <= room, "{written} {nargs} {room}");
+            if of_rope {
+                self.roped[layer as usize] = true;
+            }
         } else {
             has_message();
             assert!(written == 0 && nargs == room, "a refused call wrote arguments");
@@ -232,7 +254,7 @@ impl Cache {
     pub(crate) fn verify(&self) {
         for layer in 0..self.layers {
             for sequence in &self.sequences {
-                let args = self.arguments(layer, &[sequence.number]);
+                let Some(args) = self.arguments(layer, &[sequence.number]) else { continue };
                 if !self.is_quantized() {
                     self.verify_sequence(layer, &sequence.tokens, &args);
                 }

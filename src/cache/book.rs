@@ -130,6 +130,12 @@ impl Book {
         self.table[place * self.shape.columns + column]
     }
 
+    /// Whether the open step has tokens of a sequence.
+    pub(super) fn is_in_step(&self, number: i64) -> bool {
+        let place = self.find(number).ok();
+        self.parts.iter().any(|part| part.place == place && part.tokens > 0)
+    }
+
     /// The slot of a token: its page and its place there, as one number.
     pub(super) fn slot(&self, place: usize, token: usize) -> i64 {
         let page = self.page(place, token / self.shape.page) as i64;

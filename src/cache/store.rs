@@ -20,6 +20,15 @@ pub(crate) struct Stats {
     pub(crate) bytes: usize,
 }
 
+/// Where the tokens of the open step are, for a layer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Written {
+    /// Keys or values were written.
+    here: bool,
+    /// Rope has had the layer's memory, which it keeps for further steps.
+    by_rope: bool,
+}
+
 /// Keys and values of sequences.
 #[derive(Debug)]
 pub(crate) struct Cache {
@@ -41,6 +50,8 @@ pub(crate) struct Cache {
     pub(super) rows: usize,
     /// The rows of each sequence; 0 without gaps between sequences.
     pub(super) padded: usize,
+    /// Of each layer.
+    written: Vec<Written>,
 }
 
 // SAFETY: buffers belong to the cache, which C may move from thread to thread.
@@ -63,6 +74,7 @@ impl Cache {
             positions: Buffer::of::<i32>(shape.step_tokens, "positions")?,
             rows: 0,
             padded: 0,
+            written: heap::list((0..shape.layers).map(|_| Written::default()))?,
         };
         (0..shape.step_tokens).for_each(|row| cache.put_row(row, -1, 0));
         // SAFETY: the table has as many.
@@ -158,6 +170,7 @@ impl Cache {
         (0..self.rows).for_each(|row| self.put_row(row, -1, 0));
         self.rows = 0;
         self.filled.clear();
+        self.written.iter_mut().for_each(|layer| layer.here = false);
     }
 
     /// Makes room for tokens, and opens a step.
@@ -182,8 +195,33 @@ impl Cache {
         Ok(())
     }
 
-    /// Fills the table and the lengths for sequences; -1 is an empty place.
-    pub(crate) fn fill(&mut self, sequences: &[i64]) -> Result<()> {
+    /// Rows of the step are in a layer.
+    pub(super) fn has_written(&mut self, layer: usize) {
+        self.written[layer].here = true;
+    }
+
+    /// Rope gets a layer's memory.
+    pub(crate) fn is_given_to_rope(&mut self, layer: usize) {
+        self.written[layer].by_rope = true;
+    }
+
+    /// Whether sequences can be read: a layer has their tokens of the open step, unless nobody wrote it.
+    fn check_written(&self, layer: usize, sequences: &[i64]) -> Result<()> {
+        let Written { here, by_rope } = self.written[layer];
+        if here || by_rope {
+            return Ok(());
+        }
+        match sequences.iter().find(|number| self.book.is_in_step(**number)) {
+            None => Ok(()),
+            Some(number) => Err(Error::invalid(format_args!(
+                "layer: layer {layer} has no keys or values of the open step, which has tokens of sequence {number}; write them first"
+            ))),
+        }
+    }
+
+    /// Fills the table and the lengths for sequences whose layer is read; -1 is an empty place.
+    pub(crate) fn fill(&mut self, layer: usize, sequences: &[i64]) -> Result<()> {
+        self.check_written(layer, sequences)?;
         if sequences.len() > self.shape.sequences {
             return Err(Error::invalid(format_args!(
                 "count: {} sequences, but the cache has at most {}",

@@ -80,6 +80,7 @@ impl Cache {
         for copied in [keys, values].iter().flatten() {
             // SAFETY: guaranteed by the caller, and checked.
             unsafe { self.copy_rows(copied, threads) };
+            self.has_written(layer);
         }
         Ok(())
     }

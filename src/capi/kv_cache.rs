@@ -302,7 +302,7 @@ exported! {
             let quantized = cache.cache.shape().is_quantized();
             check_room(nargs, args, if quantized { 6 } else { 4 })?;
             if !args.is_null() {
-                cache.cache.fill(sequences)?;
+                cache.cache.fill(layer, sequences)?;
             }
             let keys = (sys::NORM_ARG_KEYS, cache.of_layer(layer, 0));
             let values = (sys::NORM_ARG_VALUES, cache.of_layer(layer, 1));
@@ -334,6 +334,9 @@ exported! {
             let layer = cache.cache.layer(layer)?;
             check_room(nargs, args, 3)?;
             cache.check_rope("cache")?;
+            if !args.is_null() {
+                cache.cache.is_given_to_rope(layer);
+            }
             let pairs = [
                 (sys::NORM_ARG_DST, cache.of_layer(layer, 2)),
                 (sys::NORM_ARG_SLOTS, cache.memory(2)),

@@ -97,9 +97,9 @@ static void caches(norm_engine_t engine) {
         MUST(norm_kv_cache_fork(cache, sequences[0], &sequences[1]));
         MUST(norm_kv_cache_fork(cache, sequences[0], &sequences[2]));
         MUST(norm_kv_cache_extend(cache, 3, sequences, tokens, 8));
-        MUST(norm_kv_cache_get_arguments(cache, 0, 3, sequences, &nargs, args));
         MUST(norm_kv_cache_get_rope_arguments(cache, 0, &nargs, args));
         nargs = 4;
+        MUST(norm_kv_cache_get_arguments(cache, 0, 3, sequences, &nargs, args));
         MUST(norm_kv_cache_truncate(cache, sequences[1], 9));
         for (int b = 0; b < 3; ++b) MUST(norm_kv_cache_drop(cache, sequences[b]));
     }

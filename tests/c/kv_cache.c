@@ -111,8 +111,8 @@ static void full(void) {
     norm_exec_arg_t args[4], slots[3];
     int nargs = 4, found = 3;
     void *table = NULL, *lengths = NULL, *slot = NULL;
-    MUST(norm_kv_cache_get_arguments(cache, 0, 3, sequences, &nargs, args));
     MUST(norm_kv_cache_get_rope_arguments(cache, 0, &found, slots));
+    MUST(norm_kv_cache_get_arguments(cache, 0, 3, sequences, &nargs, args));
     EXPECT(nargs == 4 && found == 3);
     MUST(norm_memory_get_data_handle(args[2].memory, &table));
     MUST(norm_memory_get_data_handle(args[3].memory, &lengths));

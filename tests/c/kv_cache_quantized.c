@@ -336,6 +336,8 @@ static void sizes_and_refusals(void) {
         nargs = 5;
         INVALID("nargs", norm_kv_cache_get_arguments, (cache, 1, 1, &sequence, &nargs, args));
         nargs = 6;
+        INVALID("layer", norm_kv_cache_get_arguments, (cache, 1, 1, &sequence, &nargs, args));
+        MUST(norm_kv_cache_extend(cache, 0, &sequence, tokens, 0));
         MUST(norm_kv_cache_get_arguments(cache, 1, 1, &sequence, &nargs, args));
         for (int i = 0; i < 2; ++i) {
             const_norm_memory_desc_t desc = NULL;

@@ -192,6 +192,32 @@ static void refused_arguments(norm_kv_cache_t cache, norm_dim_t sequence) {
     EXPECT(desc == UNTOUCHED);
 }
 
+/* The open step has tokens of `other`, and none was written: they cannot be read, but other sequences can. */
+static void unwritten(norm_kv_cache_t cache, norm_dim_t sequence, norm_dim_t other) {
+    norm_exec_arg_t args[4], slots[3];
+    int nargs = 4, found = 3;
+    const norm_dim_t both[] = {sequence, other};
+    void *lengths = NULL;
+    MUST(norm_kv_cache_get_arguments(cache, 1, 1, &sequence, &nargs, args));
+    MUST(norm_memory_get_data_handle(args[3].memory, &lengths));
+    INVALID("layer", norm_kv_cache_get_arguments, (cache, 1, 2, both, &nargs, args));
+    EXPECT(strstr(norm_get_last_error(), "layer 1 has no keys or values of the open step") != NULL);
+    EXPECT(memcmp(lengths, ((int32_t[]) {3, 0, 0}), 12) == 0);
+    MUST(norm_kv_cache_get_arguments(cache, 1, 2, both, &nargs, NULL));
+    tensor_t rows = tokens_of(norm_bf16, 1, 2, 9, 8);
+    MUST(norm_kv_cache_write(cache, stream, 1, NULL, NULL));
+    INVALID("layer", norm_kv_cache_get_arguments, (cache, 1, 1, &other, &nargs, args));
+    MUST(norm_kv_cache_write(cache, stream, 1, rows.memory, NULL));
+    MUST(norm_kv_cache_get_arguments(cache, 1, 2, both, &nargs, args));
+    EXPECT(memcmp(lengths, ((int32_t[]) {3, 9, 0}), 12) == 0);
+    INVALID("layer", norm_kv_cache_get_arguments, (cache, 0, 1, &other, &nargs, args));
+    MUST(norm_kv_cache_get_rope_arguments(cache, 0, &found, NULL));
+    INVALID("layer", norm_kv_cache_get_arguments, (cache, 0, 1, &other, &nargs, args));
+    MUST(norm_kv_cache_get_rope_arguments(cache, 0, &found, slots));
+    MUST(norm_kv_cache_get_arguments(cache, 0, 1, &other, &nargs, args));
+    tensor_free(&rows);
+}
+
 /* A primitive without norm_sdpa_key_lengths would read the whole table: the pages of no token are -1, also where there
  * was a longer sequence. */
 static void refused_without_lengths(norm_kv_cache_t cache, norm_dim_t sequence) {
@@ -206,6 +232,7 @@ static void refused_without_lengths(norm_kv_cache_t cache, norm_dim_t sequence) 
     MUST(norm_primitive_create(&primitive, pd));
     MUST(norm_kv_cache_new_sequence(cache, &other));
     MUST(norm_kv_cache_extend(cache, 1, &other, &tokens, 0));
+    unwritten(cache, sequence, other);
     MUST(norm_kv_cache_get_arguments(cache, 0, 1, &other, &nargs, args + 2));
     MUST(norm_kv_cache_get_arguments(cache, 0, 1, &sequence, &nargs, args + 2));
     int32_t *pages = NULL;

@@ -318,6 +318,9 @@ fn errors_say_what_to_change() -> Result<()> {
     refused(cache.write_keys(&stream, 0, &keys), InvalidArguments, &["no step is open"]);
     cache.extend(&[(sequence, 2)], Rows::Packed)?;
     refused(cache.write_keys(&stream, 0, &keys), InvalidArguments, &["keys", "2 or more"]);
+    refused(cache.sdpa_args(0, &[sequence]), InvalidArguments, &["layer 0", "write them first"]);
+    let keys = memory(&engine, &[1, GROUPS, 2, SIZE], &[0f32; GROUPS * 2 * SIZE]);
+    cache.write_keys(&stream, 0, &keys)?;
 
     // Attention with another number of columns, or without a table.
     let query = MemoryDesc::dense(&[1, HEADS, 1, SIZE], DataType::F32)?;
