@@ -179,6 +179,7 @@ enum class primitive_kind {
     softmax = norm_softmax,
     layer_normalization = norm_layer_normalization,
     group_normalization = norm_group_normalization,
+    rope = norm_rope,
     gated = norm_gated,
     sdpa = norm_sdpa,
 };

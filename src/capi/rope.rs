@@ -81,10 +81,7 @@ exported! {
         unsafe {
             create(primitive_desc, engine, attr, |attr| {
                 let prop_kind = prop_kind(kind)?;
-                if !prop_kind.is_forward() {
-                    let name = prop_kind.name();
-                    return Err(Error::invalid(format_args!("prop_kind: {name} is not a forward kind")));
-                }
+                prop_kind.check_forward()?;
                 Rope::new(&Parameters {
                     prop_kind,
                     pairing: pairing(pairs, "pairing")?,

@@ -63,10 +63,7 @@ exported! {
         unsafe {
             create(primitive_desc, engine, attr, |attr| {
                 let prop_kind = prop_kind(kind)?;
-                if !prop_kind.is_forward() {
-                    let name = prop_kind.name();
-                    return Err(Error::invalid(format_args!("prop_kind: {name} is not a forward kind")));
-                }
+                prop_kind.check_forward()?;
                 Sdpa::new(&Parameters {
                     prop_kind,
                     query: MemoryDesc::tensor(query_desc, "query_desc")?,

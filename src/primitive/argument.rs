@@ -66,6 +66,11 @@ impl OpArgument {
     /// The bit of argument ids that oneDNN does not have.
     pub(super) const OWN: i32 = 0x4000_0000;
 
+    /// A tensor of the operation.
+    pub(crate) fn tensor(id: i32, name: &'static str, usage: Usage, desc: &MemoryDesc) -> Self {
+        Self { id, name: ArgumentName::Tensor(name), usage, desc: desc.clone() }
+    }
+
     /// Whether it belongs to an attribute and not to the operation.
     pub(crate) fn is_of_attribute(&self) -> bool {
         let dropout = sys::NORM_ARG_ATTR_DROPOUT_OFFSET..=sys::NORM_ARG_ATTR_DROPOUT_SEED;

@@ -33,6 +33,15 @@ impl PropKind {
         matches!(self, Self::ForwardTraining | Self::ForwardInference)
     }
 
+    /// Checks that a caller's `prop_kind` is a forward one.
+    pub(crate) fn check_forward(self) -> Result<()> {
+        if self.is_forward() {
+            return Ok(());
+        }
+        let name = self.name();
+        Err(Error::invalid(format_args!("prop_kind: {name} is not a forward kind")))
+    }
+
     pub(crate) fn name(self) -> &'static str {
         self.c_name().to_str().unwrap_or_default()
     }

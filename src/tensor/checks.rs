@@ -45,6 +45,16 @@ impl MemoryDesc {
         }
     }
 
+    /// Checks that the layout is not left to the library.
+    pub(crate) fn check_layout(&self, name: impl Display) -> Result<()> {
+        if self.layout != Layout::Strided {
+            return Err(Error::invalid(format_args!(
+                "{name}: the layout must be given, not `any`"
+            )));
+        }
+        Ok(())
+    }
+
     /// Checks that elements of an output do not overlap.
     pub(crate) fn check_output(&self, name: impl Display) -> Result<()> {
         if self.overlaps_itself() {

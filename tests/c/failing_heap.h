@@ -26,21 +26,27 @@ static int heap_grants(void) {
     return !(is_it || (refused && to_the_end));
 }
 
-/* The functions that have refused, in memory that all processes share. */
+/* Names of functions, in memory that all processes share. */
 #define MOST_NAMES 128
 #define LONGEST_NAME 80
-static char (*refusing)[LONGEST_NAME];
+typedef char names_t[MOST_NAMES][LONGEST_NAME];
+/* The functions that have refused, and those that were called and create an object; NULL if not recorded. */
+static names_t *refusing, *creating;
 
-static void note_refusal(const char *function) {
+static void note(names_t *names, const char *function) {
     int i = 0;
-    while (i < MOST_NAMES - 1 && refusing[i][0] != 0 && strcmp(refusing[i], function) != 0) ++i;
-    strncpy(refusing[i], function, LONGEST_NAME - 1);
+    while (i < MOST_NAMES - 1 && (*names)[i][0] != 0 && strcmp((*names)[i], function) != 0) ++i;
+    strncpy((*names)[i], function, LONGEST_NAME - 1);
 }
 
 static int has_refused(const char *function) {
     for (int i = 0; i < MOST_NAMES; ++i)
-        if (strcmp(refusing[i], function) == 0) return 1;
+        if (strcmp((*refusing)[i], function) == 0) return 1;
     return 0;
+}
+
+static int creates(const char *function) {
+    return strstr(function, "_create") != NULL || strstr(function, "_clone") != NULL;
 }
 
 /* What the next call may write only if it succeeds. */
@@ -76,8 +82,9 @@ static int leave(const char *function, norm_status_t status, norm_status_t want)
     inside = 0;
     const int again = status == norm_out_of_memory;
     EXPECT(status == want || (again && refused));
+    if (creating != NULL && creates(function)) note(creating, function);
     if (again) {
-        note_refusal(function);
+        note(refusing, function);
         for (int i = 0; i < watching; ++i)
             EXPECT(memcmp(watched[i].place, watched[i].before, watched[i].bytes) == 0);
         const char *sentence = norm_get_last_error();

@@ -270,6 +270,7 @@ static void names_and_control() {
     EXPECT(to_string(norm::engine::kind::cpu) == "cpu");
     EXPECT(to_string(memory::format_kind::blocked) == "blocked");
     EXPECT(to_string(norm::primitive::kind::reorder) == "reorder");
+    EXPECT(to_string(norm::primitive::kind::rope) == "rope");
     EXPECT(to_string(norm::algorithm::eltwise_relu) == "eltwise_relu");
     EXPECT(to_string(norm::scratchpad_mode::user) == "user");
     EXPECT(to_string(norm::fpmath_mode::any) == "any");

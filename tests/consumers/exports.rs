@@ -140,6 +140,27 @@ fn onednn_functions_are_implemented_or_listed() {
     assert!(forgotten.is_empty(), "write `fn norm_... as` each of these: {forgotten:?}");
 }
 
+/// A kind of primitive that oneDNN lacks is in the lists of kinds, too.
+#[test]
+fn own_kinds_are_listed() {
+    const FIRST: i64 = 0x0100_0000;
+    let text = |path: &str| std::fs::read_to_string(root().join(path)).expect("sources are text");
+    let bindings = text("norm-sys/src/bindings.rs");
+    let constant = |line: &str| -> Option<(String, i64)> {
+        let (name, value) =
+            line.strip_prefix("pub const ")?.split_once(": norm_primitive_kind_t = ")?;
+        Some((name.to_owned(), value.strip_suffix(';')?.parse().ok()?))
+    };
+    let own = bindings.lines().filter_map(constant).filter(|(_, value)| *value >= FIRST);
+    let own: Names = own.map(|(name, _)| name).collect();
+    assert!(own.contains("norm_rope"), "only {own:?} were found");
+    for list in ["src/capi/names.rs", "include/norm_own.h", "include/norm_core.hpp"] {
+        let listed = words("norm_", &text(list));
+        let missing: Vec<_> = own.difference(&listed).collect();
+        assert!(missing.is_empty(), "add these kinds of primitives to {list}: {missing:?}");
+    }
+}
+
 #[test]
 fn the_programs_call_every_function() {
     if !has("nm") {

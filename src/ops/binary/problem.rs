@@ -2,9 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::heap;
-use crate::primitive::{
-    Accepted, ArgumentName, Attr, BinaryAlgorithm, OpArgument, PostOp, Start, Usage,
-};
+use crate::primitive::{Accepted, Attr, BinaryAlgorithm, OpArgument, PostOp, Start, Usage};
 use crate::rows::Elementwise;
 use crate::tensor::{DataType, Layout, MemoryDesc};
 use norm_sys as sys;
@@ -38,9 +36,7 @@ impl Binary {
         attr: &Attr,
     ) -> Result<Self> {
         check_type("src0_desc", src0)?;
-        if src0.layout() != Layout::Strided {
-            return Err(Error::invalid("src0_desc: the layout must be given, not `any`"));
-        }
+        src0.check_layout("src0_desc")?;
         let dst = resolved("dst_desc", dst, src0)?;
         check_type("dst_desc", &dst)?;
         dst.check_output("dst_desc")?;
@@ -60,13 +56,17 @@ impl Binary {
         check_sums(attr, &dst)?;
         let resolved = attr.resolved(&dst)?;
         let mut arguments = heap::list([
-            argument(sys::NORM_ARG_SRC_0, "src_0", Usage::Input, src0),
-            argument(sys::NORM_ARG_SRC_1, "src_1", Usage::Input, &src1),
+            OpArgument::tensor(sys::NORM_ARG_SRC_0, "src_0", Usage::Input, src0),
+            OpArgument::tensor(sys::NORM_ARG_SRC_1, "src_1", Usage::Input, &src1),
         ])?;
-        let condition =
-            src2.as_ref().map(|src2| argument(sys::NORM_ARG_SRC_2, "src_2", Usage::Input, src2));
+        let condition = src2
+            .as_ref()
+            .map(|src2| OpArgument::tensor(sys::NORM_ARG_SRC_2, "src_2", Usage::Input, src2));
         heap::extend(&mut arguments, condition)?;
-        heap::push(&mut arguments, argument(sys::NORM_ARG_DST, "dst", Usage::Output, &dst))?;
+        heap::push(
+            &mut arguments,
+            OpArgument::tensor(sys::NORM_ARG_DST, "dst", Usage::Output, &dst),
+        )?;
         let tensors = [(sys::NORM_ARG_SRC_0, src0), (sys::NORM_ARG_SRC_1, &src1)];
         attr.add_arguments(&mut arguments, &tensors, &dst)?;
         Ok(Self { algorithm, attr: resolved, arguments })
@@ -76,10 +76,6 @@ impl Binary {
         let start = Start::Binary { algorithm: self.algorithm };
         Elementwise::new(start, &self.arguments, &self.attr)
     }
-}
-
-fn argument(id: i32, name: &'static str, usage: Usage, desc: &MemoryDesc) -> OpArgument {
-    OpArgument { id, name: ArgumentName::Tensor(name), usage, desc: desc.clone() }
 }
 
 fn check_type(name: &str, desc: &MemoryDesc) -> Result<()> {

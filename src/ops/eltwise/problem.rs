@@ -3,11 +3,10 @@
 use crate::error::{Error, Result};
 use crate::heap;
 use crate::primitive::{
-    Accepted, ArgumentName, Attr, EltwiseAlgorithm, Gradient, OpArgument, PostOp, PropKind, Start,
-    Usage,
+    Accepted, Attr, EltwiseAlgorithm, Gradient, OpArgument, PostOp, PropKind, Start, Usage,
 };
 use crate::rows::Elementwise;
-use crate::tensor::{DataType, Layout, MemoryDesc};
+use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
 
 /// A function with its parameters.
@@ -82,13 +81,10 @@ impl Eltwise {
             dropout: true,
             ..Accepted::NOTHING
         };
-        if !prop_kind.is_forward() {
-            let name = prop_kind.name();
-            return Err(Error::invalid(format_args!("prop_kind: {name} is not a forward kind")));
-        }
+        prop_kind.check_forward()?;
         function.check(true)?;
         check_type("src_desc", src, true)?;
-        check_layout("src_desc", src)?;
+        src.check_layout("src_desc")?;
         let dst = dst.resolved_for("dst_desc", ("src_desc", src))?;
         check_type("dst_desc", &dst, true)?;
         dst.check_output("dst_desc")?;
@@ -98,8 +94,8 @@ impl Eltwise {
         attr.check("eltwise", &ACCEPTED)?;
         let resolved = attr.resolved(&dst)?;
         let mut arguments = heap::list([
-            argument(sys::NORM_ARG_SRC, "src", Usage::Input, src),
-            argument(sys::NORM_ARG_DST, "dst", Usage::Output, &dst),
+            OpArgument::tensor(sys::NORM_ARG_SRC, "src", Usage::Input, src),
+            OpArgument::tensor(sys::NORM_ARG_DST, "dst", Usage::Output, &dst),
         ])?;
         attr.add_arguments(&mut arguments, &[], &dst)?;
         Ok(Self { prop_kind, function, attr: resolved, arguments })
@@ -112,7 +108,7 @@ impl Eltwise {
     ) -> Result<Self> {
         function.check(false)?;
         check_type("data_desc", data, false)?;
-        check_layout("data_desc", data)?;
+        data.check_layout("data_desc")?;
         let diff_dst = diff_dst.resolved_for("diff_dst_desc", ("data_desc", data))?;
         check_type("diff_dst_desc", &diff_dst, false)?;
         let diff_src = diff_src.resolved_for("diff_src_desc", ("diff_dst_desc", &diff_dst))?;
@@ -125,9 +121,9 @@ impl Eltwise {
             (sys::NORM_ARG_SRC, "src")
         };
         let arguments = heap::list([
-            argument(id, name, Usage::Input, data),
-            argument(sys::NORM_ARG_DIFF_DST, "diff_dst", Usage::Input, &diff_dst),
-            argument(sys::NORM_ARG_DIFF_SRC, "diff_src", Usage::Output, &diff_src),
+            OpArgument::tensor(id, name, Usage::Input, data),
+            OpArgument::tensor(sys::NORM_ARG_DIFF_DST, "diff_dst", Usage::Input, &diff_dst),
+            OpArgument::tensor(sys::NORM_ARG_DIFF_SRC, "diff_src", Usage::Output, &diff_src),
         ])?;
         Ok(Self { prop_kind: PropKind::BackwardData, function, attr: Attr::default(), arguments })
     }
@@ -144,10 +140,6 @@ impl Eltwise {
     }
 }
 
-fn argument(id: i32, name: &'static str, usage: Usage, desc: &MemoryDesc) -> OpArgument {
-    OpArgument { id, name: ArgumentName::Tensor(name), usage, desc: desc.clone() }
-}
-
 fn check_type(name: &str, desc: &MemoryDesc, forward: bool) -> Result<()> {
     let what = if forward { "forward eltwise" } else { "backward eltwise" };
     desc.check_type(name, what, |t| match t {
@@ -155,11 +147,4 @@ fn check_type(name: &str, desc: &MemoryDesc, forward: bool) -> Result<()> {
         DataType::F64 => true,
         _ => t.is_supported(true) && (forward || !t.is_integer()),
     })
-}
-
-fn check_layout(name: &str, desc: &MemoryDesc) -> Result<()> {
-    match desc.layout() {
-        Layout::Strided => Ok(()),
-        _ => Err(Error::invalid(format_args!("{name}: the layout must be given, not `any`"))),
-    }
 }

@@ -140,10 +140,7 @@ pub(crate) struct Gated {
 
 impl Gated {
     pub(crate) fn forward(p: &Forward<'_>) -> Result<Self> {
-        if !p.prop_kind.is_forward() {
-            let name = p.prop_kind.name();
-            return Err(Error::invalid(format_args!("prop_kind: {name} is not a forward kind")));
-        }
+        p.prop_kind.check_forward()?;
         let mut problem = Self::common(p.prop_kind, &p.common)?;
         let dst = problem.like_dst("dst_desc", p.dst)?;
         check_type("dst_desc", &dst, |t| t.is_supported(true))?;
@@ -194,9 +191,7 @@ impl Gated {
         let numbers = checked_numbers(p.numbers)?;
         let (src, separate) = (p.src, p.packing.is_separate());
         check_float("src_desc", src)?;
-        if src.layout() != Layout::Strided {
-            return Err(Error::invalid("src_desc: the layout must be given, not `any`"));
-        }
+        src.check_layout("src_desc")?;
         let (outer, last) = src.dims().split_at(src.ndims() - 1);
         let last = last[0] as usize;
         if !separate && last % 2 == 1 {

@@ -3,9 +3,7 @@
 use super::convert::Arithmetic;
 use crate::error::{Error, Result};
 use crate::heap;
-use crate::primitive::{
-    Accepted, ArgumentName, Arguments, Attr, OpArgument, PostOp, Quantized, Usage,
-};
+use crate::primitive::{Accepted, Arguments, Attr, OpArgument, PostOp, Quantized, Usage};
 use crate::simd::read_wide;
 use crate::tensor::{DataType, Layout, MemoryDesc};
 use norm_sys as sys;
@@ -110,18 +108,8 @@ impl Reorder {
             sum: sum_of(attr, dst_type)?,
         };
         let mut arguments = heap::list([
-            OpArgument {
-                id: sys::NORM_ARG_SRC,
-                name: ArgumentName::Tensor("src"),
-                usage: Usage::Input,
-                desc: src.clone(),
-            },
-            OpArgument {
-                id: sys::NORM_ARG_DST,
-                name: ArgumentName::Tensor("dst"),
-                usage: Usage::Output,
-                desc: dst.clone(),
-            },
+            OpArgument::tensor(sys::NORM_ARG_SRC, "src", Usage::Input, src),
+            OpArgument::tensor(sys::NORM_ARG_DST, "dst", Usage::Output, dst),
         ])?;
         let tensors = [(sys::NORM_ARG_SRC, src), (sys::NORM_ARG_DST, dst)];
         attr.add_arguments(&mut arguments, &tensors, dst)?;

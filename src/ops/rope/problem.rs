@@ -4,7 +4,7 @@ use super::plan::Plan;
 use super::positions::Positions;
 use crate::error::{Error, Result};
 use crate::heap;
-use crate::primitive::{Accepted, ArgumentName, Attr, OpArgument, PropKind, Usage, enumerators};
+use crate::primitive::{Accepted, Attr, OpArgument, PropKind, Usage, enumerators};
 use crate::tensor::{DataType, Layout, MemoryDesc, Support};
 use arrayvec::ArrayVec;
 use norm_sys as sys;
@@ -224,10 +224,6 @@ impl Names {
     }
 }
 
-fn argument(id: i32, name: &'static str, usage: Usage, desc: &MemoryDesc) -> OpArgument {
-    OpArgument { id, name: ArgumentName::Tensor(name), usage, desc: desc.clone() }
-}
-
 /// The arguments of an execution.
 fn arguments(
     p: &Parameters<'_>,
@@ -238,12 +234,12 @@ fn arguments(
 ) -> Result<Vec<OpArgument>> {
     let names = Names::of(p.prop_kind.is_forward());
     let mut arguments = heap::list([
-        argument(names.input_id, names.input_name, Usage::Input, p.input),
-        argument(names.output_id, names.output_name, Usage::Output, output),
-        argument(sys::NORM_ARG_POSITIONS, "positions", Usage::Input, p.position),
+        OpArgument::tensor(names.input_id, names.input_name, Usage::Input, p.input),
+        OpArgument::tensor(names.output_id, names.output_name, Usage::Output, output),
+        OpArgument::tensor(sys::NORM_ARG_POSITIONS, "positions", Usage::Input, p.position),
     ])?;
     let mut add = |id, name, desc: &MemoryDesc| {
-        heap::push(&mut arguments, argument(id, name, Usage::Input, desc))
+        heap::push(&mut arguments, OpArgument::tensor(id, name, Usage::Input, desc))
     };
     match table {
         Some(table) => {
@@ -270,9 +266,7 @@ pub(super) fn check_type(name: &str, desc: &MemoryDesc) -> Result<()> {
 }
 
 fn check_input(name: &str, desc: &MemoryDesc) -> Result<()> {
-    if desc.layout() != Layout::Strided {
-        return Err(Error::invalid(format_args!("{name}: the layout must be given, not `any`")));
-    }
+    desc.check_layout(name)?;
     let ndims = desc.ndims();
     if !(2..=MOST_DIMS).contains(&ndims) {
         return Err(Error::invalid(format_args!(

@@ -3,7 +3,7 @@
 use super::parameters::{Gradients, Parameters, Shape, checked_output};
 use crate::error::Result;
 use crate::heap;
-use crate::primitive::{ArgumentName, OpArgument, PropKind, Usage};
+use crate::primitive::{OpArgument, PropKind, Usage};
 use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
 
@@ -12,10 +12,6 @@ pub(super) struct Optional<'a> {
     pub(super) mask: Option<&'a MemoryDesc>,
     pub(super) page_table: Option<&'a MemoryDesc>,
     pub(super) flags: u32,
-}
-
-fn argument(id: i32, name: &'static str, usage: Usage, desc: &MemoryDesc) -> OpArgument {
-    OpArgument { id, name: ArgumentName::Tensor(name), usage, desc: desc.clone() }
 }
 
 pub(super) fn arguments(
@@ -27,10 +23,10 @@ pub(super) fn arguments(
     use Usage::{Input, Output};
     let forward = p.prop_kind.is_forward();
     let mut list = heap::list([
-        argument(sys::NORM_ARG_QUERIES, "queries", Input, p.query),
-        argument(sys::NORM_ARG_KEYS, "keys", Input, p.key),
-        argument(sys::NORM_ARG_VALUES, "values", Input, p.value),
-        argument(sys::NORM_ARG_DST, "dst", if forward { Output } else { Input }, dst),
+        OpArgument::tensor(sys::NORM_ARG_QUERIES, "queries", Input, p.query),
+        OpArgument::tensor(sys::NORM_ARG_KEYS, "keys", Input, p.key),
+        OpArgument::tensor(sys::NORM_ARG_VALUES, "values", Input, p.value),
+        OpArgument::tensor(sys::NORM_ARG_DST, "dst", if forward { Output } else { Input }, dst),
     ])?;
     if let Some(of) = &p.gradients {
         add_gradients(&mut list, p, of, dst)?;
@@ -41,7 +37,10 @@ pub(super) fn arguments(
         let dims = [sequences, shape.heads, shape.queries, 1].map(|dim| dim as i64);
         let desc = MemoryDesc::dense(&dims, DataType::F32)?;
         let usage = if forward { Output } else { Input };
-        heap::push(&mut list, argument(sys::NORM_ARG_WORKSPACE, "workspace", usage, &desc))?;
+        heap::push(
+            &mut list,
+            OpArgument::tensor(sys::NORM_ARG_WORKSPACE, "workspace", usage, &desc),
+        )?;
     }
     add_options(&mut list, shape, forward, optional)?;
     let scaled = [(sys::NORM_ARG_KEYS, p.key), (sys::NORM_ARG_VALUES, p.value)];
@@ -69,18 +68,21 @@ fn add_gradients(
             _ => sys::norm_sdpa_key_offsets,
         };
         let desc = checked_output(desc, desc_name, like, dims, p.flags & flag != 0)?;
-        heap::push(list, argument(id, name, Usage::Output, &desc))?;
+        heap::push(list, OpArgument::tensor(id, name, Usage::Output, &desc))?;
     }
     if let (Some(diff), Some(mask)) = (mask, p.mask) {
         let dims = <[i64; 4]>::try_from(mask.dims()).unwrap_or_default();
         let desc = checked_output(diff, "diff_mask_desc", ("mask_desc", mask), dims, false)?;
         let id = sys::NORM_ARG_DIFF_ATTN_MASK;
-        heap::push(list, argument(id, "diff_attn_mask", Usage::Output, &desc))?;
+        heap::push(list, OpArgument::tensor(id, "diff_attn_mask", Usage::Output, &desc))?;
     }
     let diff_dst = diff_dst.resolved_for("diff_dst_desc", ("dst_desc", dst))?;
     let same = |data_type| Some(data_type) == p.query.data_type();
     diff_dst.check_type("diff_dst_desc", "sdpa with these queries", same)?;
-    heap::push(list, argument(sys::NORM_ARG_DIFF_DST, "diff_dst", Usage::Input, &diff_dst))
+    heap::push(
+        list,
+        OpArgument::tensor(sys::NORM_ARG_DIFF_DST, "diff_dst", Usage::Input, &diff_dst),
+    )
 }
 
 /// The arguments of options.
@@ -92,8 +94,9 @@ fn add_options(
 ) -> Result<()> {
     use Usage::{Input, Output};
     let has = |flag| optional.flags & flag != 0;
-    let mut add =
-        |id, name, usage, desc: &MemoryDesc| heap::push(list, argument(id, name, usage, desc));
+    let mut add = |id, name, usage, desc: &MemoryDesc| {
+        heap::push(list, OpArgument::tensor(id, name, usage, desc))
+    };
     if let Some(mask) = optional.mask {
         add(sys::NORM_ARG_ATTN_MASK, "attn_mask", Input, mask)?;
     }

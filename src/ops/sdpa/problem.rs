@@ -157,11 +157,7 @@ fn checked_shape(p: &Parameters<'_>) -> Result<Shape> {
     let [key_batch, groups, key_depth, page] = dims_of("key_desc", p.key)?;
     let [value_batch, value_groups, value_page, value_size] = dims_of("value_desc", p.value)?;
     for (name, desc) in [("query_desc", p.query), ("key_desc", p.key), ("value_desc", p.value)] {
-        if desc.layout() != Layout::Strided {
-            return Err(Error::invalid(format_args!(
-                "{name}: the layout must be given, not `any`"
-            )));
-        }
+        desc.check_layout(name)?;
     }
     if key_depth != key_size {
         let is_exchanged = page == key_size && key_depth == value_page;
@@ -355,9 +351,7 @@ fn check_mask(p: &Parameters<'_>, shape: &Shape) -> Result<()> {
     if differentiated && mask.data_type() == Some(DataType::U8) {
         return Err(Error::invalid("diff_mask_desc: a mask of u8 has no gradient"));
     }
-    if mask.layout() != Layout::Strided {
-        return Err(Error::invalid("mask_desc: the layout must be given, not `any`"));
-    }
+    mask.check_layout("mask_desc")?;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::heap;
 use crate::primitive::{
-    Accepted, ArgumentName, Attr, OpArgument, PostOp, PostOpChain, PropKind, Usage, enumerators,
+    Accepted, Attr, OpArgument, PostOp, PostOpChain, PropKind, Usage, enumerators,
 };
 use crate::rows::TENSORS;
 use crate::tensor::{DataType, Layout, MemoryDesc};
@@ -65,10 +65,7 @@ impl Softmax {
             softmax_stats: true,
             ..Accepted::NOTHING
         };
-        if !prop_kind.is_forward() {
-            let name = prop_kind.name();
-            return Err(Error::invalid(format_args!("prop_kind: {name} is not a forward kind")));
-        }
+        prop_kind.check_forward()?;
         check_type("src_desc", src, true)?;
         let axis = checked_axis(axis, "src_desc", src)?;
         let dst = dst.resolved_for("dst_desc", ("src_desc", src))?;
@@ -81,15 +78,18 @@ impl Softmax {
         attr.check("softmax", &ACCEPTED)?;
         let resolved = attr.resolved(&dst)?;
         let mut arguments = heap::list([
-            argument(sys::NORM_ARG_SRC, "src", Usage::Input, src),
-            argument(sys::NORM_ARG_DST, "dst", Usage::Output, &dst),
+            OpArgument::tensor(sys::NORM_ARG_SRC, "src", Usage::Input, src),
+            OpArgument::tensor(sys::NORM_ARG_DST, "dst", Usage::Output, &dst),
         ])?;
         let tensors = [(sys::NORM_ARG_SRC, src), (sys::NORM_ARG_DST, &dst)];
         attr.add_arguments(&mut arguments, &tensors, &dst)?;
         if let Some(stats) = &attr.softmax_stats {
             let stats = resolved_stats(stats, src, axis)?;
             let id = sys::NORM_ARG_SOFTMAX_STATS;
-            heap::push(&mut arguments, argument(id, "softmax_stats", Usage::Output, &stats))?;
+            heap::push(
+                &mut arguments,
+                OpArgument::tensor(id, "softmax_stats", Usage::Output, &stats),
+            )?;
         }
         Ok(Self { prop_kind, algorithm, axis, attr: resolved, arguments })
     }
@@ -109,9 +109,9 @@ impl Softmax {
         diff_src.check_output("diff_src_desc")?;
         attr.check("backward softmax", &Accepted::NOTHING)?;
         let arguments = heap::list([
-            argument(sys::NORM_ARG_DST, "dst", Usage::Input, dst),
-            argument(sys::NORM_ARG_DIFF_DST, "diff_dst", Usage::Input, &diff_dst),
-            argument(sys::NORM_ARG_DIFF_SRC, "diff_src", Usage::Output, &diff_src),
+            OpArgument::tensor(sys::NORM_ARG_DST, "dst", Usage::Input, dst),
+            OpArgument::tensor(sys::NORM_ARG_DIFF_DST, "diff_dst", Usage::Input, &diff_dst),
+            OpArgument::tensor(sys::NORM_ARG_DIFF_SRC, "diff_src", Usage::Output, &diff_src),
         ])?;
         let (prop_kind, attr) = (PropKind::BackwardData, Attr::default());
         Ok(Self { prop_kind, algorithm, axis, attr, arguments })
@@ -150,10 +150,6 @@ impl Softmax {
     }
 }
 
-fn argument(id: i32, name: &'static str, usage: Usage, desc: &MemoryDesc) -> OpArgument {
-    OpArgument { id, name: ArgumentName::Tensor(name), usage, desc: desc.clone() }
-}
-
 fn check_type(name: &str, desc: &MemoryDesc, forward: bool) -> Result<()> {
     let what = if forward { "forward softmax" } else { "backward softmax" };
     desc.check_type(name, what, |t| t == DataType::F64 || t.is_supported(forward))
@@ -182,9 +178,7 @@ fn resolved_stats(stats: &MemoryDesc, src: &MemoryDesc, axis: usize) -> Result<M
 
 /// The axis, one of the dimensions of a tensor that must have a layout.
 fn checked_axis(axis: i32, name: &str, desc: &MemoryDesc) -> Result<usize> {
-    if desc.layout() != Layout::Strided {
-        return Err(Error::invalid(format_args!("{name}: the layout must be given, not `any`")));
-    }
+    desc.check_layout(name)?;
     let ndims = desc.ndims();
     usize::try_from(axis).ok().filter(|axis| *axis < ndims).ok_or_else(|| {
         Error::invalid(format_args!(

@@ -103,9 +103,7 @@ impl Normalization {
         if !(2..=5).contains(&ndims) {
             return Err(Error::invalid(format_args!("src_desc: {ndims} dimensions, not 2 to 5")));
         }
-        if src.layout() != Layout::Strided {
-            return Err(Error::invalid("src_desc: the layout must be given, not `any`"));
-        }
+        src.check_layout("src_desc")?;
         let base = Self {
             names,
             prop_kind,
