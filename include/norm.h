@@ -951,8 +951,8 @@ NORM_API norm_status_t norm_group_normalization_backward_primitive_desc_create(
  *   norm_softmax_accurate_inf_as_zero   as the first, but 0 for a row of only -Inf
  *
  * Arithmetic is f32, with f64 for sums of more than a few hundred elements, or all f64
- * if src or dst is. The bits do not depend on the instruction set, the threads or the layouts. A row with NaN or
- * +Inf, or of only -Inf, becomes NaN.
+ * if src or dst is. The bits do not depend on the instruction set, the threads or the
+ * layouts. A row with NaN or +Inf, or of only -Inf, becomes NaN.
  *
  * prop_kind      norm_forward_training or norm_forward_inference, which are the same
  * alg_kind       norm_softmax_accurate, norm_softmax_log or
