@@ -186,12 +186,22 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
             unroll!(r in R, {
                 terms[r].begin(i, GROUP);
             });
-            let c0 = chain::<S, K, R, T, M>(i, terms, op, &mut running);
-            let c1 = chain::<S, K, R, T, M>(i + CHAIN * LANES, terms, op, &mut running);
-            let low = join_all::<S, K, R, T>(&c0, &c1);
-            let c2 = chain::<S, K, R, T, M>(i + 2 * CHAIN * LANES, terms, op, &mut running);
-            let c3 = chain::<S, K, R, T, M>(i + 3 * CHAIN * LANES, terms, op, &mut running);
-            let group = join_all::<S, K, R, T>(&low, &join_all::<S, K, R, T>(&c2, &c3));
+            let group = if T::LONG {
+                let mut chains = [[Chain::zero(); R]; CHAINS];
+                for (c, sums) in chains.iter_mut().enumerate() {
+                    *sums = chain::<S, K, R, T, M>(i + c * CHAIN * LANES, terms, op, &mut running);
+                }
+                let [c0, c1, c2, c3] = &chains;
+                let low = join_all::<S, K, R, T>(c0, c1);
+                join_all::<S, K, R, T>(&low, &join_all::<S, K, R, T>(c2, c3))
+            } else {
+                let c0 = chain::<S, K, R, T, M>(i, terms, op, &mut running);
+                let c1 = chain::<S, K, R, T, M>(i + CHAIN * LANES, terms, op, &mut running);
+                let low = join_all::<S, K, R, T>(&c0, &c1);
+                let c2 = chain::<S, K, R, T, M>(i + 2 * CHAIN * LANES, terms, op, &mut running);
+                let c3 = chain::<S, K, R, T, M>(i + 3 * CHAIN * LANES, terms, op, &mut running);
+                join_all::<S, K, R, T>(&low, &join_all::<S, K, R, T>(&c2, &c3))
+            };
             unroll!(r in R, {
                 running[r].add_group::<T>(&group[r]);
             });

@@ -6,6 +6,8 @@ use super::{Simd, Width, unroll};
 /// other term.
 pub(crate) trait Fold<S: Simd, const K: usize> {
     const TERM: Term = Term::None;
+    /// Whether a term takes so many instructions that the loop over chains stays a loop.
+    const LONG: bool = false;
 
     /// Called before the terms of a group, whose elements are `i` to `i + n - 1`.
     ///

@@ -151,6 +151,7 @@ macro_rules! sweeps {
         // SAFETY of the blocks below: the traits' contracts, passed through.
         #[allow(clippy::undocumented_unsafe_blocks)]
         impl<S: Simd, const LOG: bool> Fold<S, 1> for $row<LOG> {
+            const LONG: bool = true;
             $($more)*
 
             #[inline(always)]
