@@ -65,7 +65,9 @@ fn body(code: &[u8]) -> Option<usize> {
 /// What is wrong with a size, given the most that is allowed and the size that is listed as an exception.
 fn verdict(size: usize, most: usize, listed: Option<usize>) -> Option<String> {
     match listed {
-        None => (size > most).then(|| format!("{size} lines, at most {most} are allowed")),
+        None => {
+            (size > most).then(|| format!("{size} lines, at most {most} are allowed: split it"))
+        }
         Some(_) if size <= most => Some(format!("{size} lines: take it off the list")),
         Some(listed) => {
             (size > listed).then(|| format!("{size} lines, more than the listed {listed}"))
