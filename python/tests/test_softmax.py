@@ -118,7 +118,7 @@ def test_errors():
     refused(TypeError, ["out", "int64"], libnorm.softmax, X, out=np.empty(X.shape, np.int64))
     words = ["diff_dst", "(5, 8)", "(3, 5, 8)", "dst"]
     refused(ValueError, words, libnorm.softmax_backward, X[0], X)
-    words = ["dst", "int8", "convert them to float32, bfloat16 or float16"]
+    words = ["dst", "int8", "convert them to float32, bfloat16, float16 or float64"]
     refused(TypeError, words, libnorm.softmax_backward, X, X.astype(np.int8))
     both = np.zeros((4, 8), np.float32)
     words = ["out", "overlaps src", "src itself"]
