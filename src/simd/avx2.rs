@@ -185,11 +185,6 @@ impl Simd for Avx2 {
     }
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn load_f16(p: *const u16) -> Self::F32x16 {
-        unsafe { f16::load(p) }
-    }
-    #[inline]
-    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn to_f16(v: Self::F32x16) -> Self::U16x16 {
         unsafe { (f16::rounded(v.0), f16::rounded(v.1)) }
     }

@@ -51,6 +51,7 @@ pub(super) struct Forward {
     /// Whether src comes from memory, so that prefetching the next row pays.
     pub(super) prefetches: bool,
     pub(super) level: Level,
+    pub(super) long_rows: LongRows,
     pub(super) pipelining: Pipelining,
     /// How the statistics of short rows are computed.
     pub(super) short: ShortRows,
@@ -63,32 +64,21 @@ impl Forward {
     /// The same job with src and dst on a stage.
     pub(super) fn on(&self, staged: &Staged<'_>) -> Self {
         let [src, dst, _] = staged.tensors;
-        let job = Self {
+        // A stage is read again soon, so it should stay in the cache.
+        let long_rows = LongRows { streams: self.streams && !dst.staged, ..self.long_rows };
+        Self {
             src: src.address,
             src_type: src.data_type,
             src_rows: src.rows,
             dst: dst.address,
             dst_type: dst.data_type,
             dst_rows: dst.rows,
-            // A stage is read again soon, so it should stay in the cache.
-            streams: self.streams && !dst.staged,
+            streams: long_rows.streams,
             prefetches: self.prefetches && !src.staged,
+            long_rows,
+            pipelining: Pipelining::new(&long_rows, self.level),
             ..*self
-        };
-        job.pipelined()
-    }
-
-    /// The job with its rows pipelined as they are now.
-    pub(super) fn pipelined(self) -> Self {
-        let rows = LongRows {
-            cols: self.cols,
-            types: [self.src_type, self.dst_type],
-            rms: self.rms,
-            whole: self.stat_cols == self.cols && self.statistics != StatisticsUse::Given,
-            schedule: self.schedule,
-            streams: self.streams,
-        };
-        Self { pipelining: Pipelining::new(&rows, self.level), ..self }
+        }
     }
 
     /// Whether the kernels for several rows at once can be used although the distances between rows vary: stretches of

@@ -5,7 +5,7 @@ use super::forward;
 use super::gradient::{Kind, SUM_SCALE, SUM_SHIFT};
 use super::job::{Backward, ChainEntry, Forward, ShortRows, StatisticsUse};
 use super::problem::LayerNormalization;
-use super::schedule::Pipelining;
+use super::schedule::{LongRows, Pipelining};
 use super::types::{KernelTypes, has_chain};
 use crate::error::Result;
 use crate::primitive::{Arguments, Execution, PostOpChain, PropKind};
@@ -181,6 +181,14 @@ impl Plan {
         Factors::new(value(src), value(dst))
     }
 
+    /// What decides how long rows are pipelined.
+    #[inline]
+    fn long_rows(&self, schedule: Schedule, streams: bool) -> LongRows {
+        let Pipeline { cols, types: [src, dst, _], .. } = self.pipeline;
+        let whole = self.stat_cols == cols && self.statistics != StatisticsUse::Given;
+        LongRows { cols, types: [src, dst], rms: self.rms, whole, schedule, streams }
+    }
+
     /// Runs `rows(job, first, last)` over all rows.
     pub(super) fn run_forward(
         &self,
@@ -193,17 +201,15 @@ impl Plan {
         let width = pipeline.width(execution);
         let (src, dst) = (args.get(self.src), args.get(sys::NORM_ARG_DST));
         // SAFETY: the buffers were checked.
-        let (scale, shift, factors, fused) = unsafe {
-            (
-                self.scale(execution),
-                self.shift(execution),
-                self.factors(args),
-                self.fused.as_ref().map(|chain| chain.fused(args)),
-            )
-        };
+        let (scale, shift, factors) =
+            unsafe { (self.scale(execution), self.shift(execution), self.factors(args)) };
+        // SAFETY: as above.
+        let fused = unsafe { self.fused.as_ref().map(|chain| chain.fused(args)) };
         let [src_type, dst_type, _] = pipeline.types;
         let schedule =
             Schedule::new(self.caches, (pipeline.rows, pipeline.cols), (src_type, dst_type), width);
+        let streams = schedule.streams && src != dst;
+        let long_rows = self.long_rows(schedule, streams);
         let job = Forward {
             cols: pipeline.cols,
             stat_cols: self.stat_cols,
@@ -224,14 +230,14 @@ impl Plan {
             rms: self.rms,
             factors,
             post_ops: fused.as_ref().map_or(FusedPostOps::NONE, |ops| FusedPostOps::new(ops)),
-            streams: schedule.streams && src != dst,
+            streams,
             prefetches: schedule.streams || (!self.rms && !schedule.resident),
             schedule,
             level: self.level,
-            pipelining: Pipelining::NONE,
+            long_rows,
+            pipelining: Pipelining::new(&long_rows, self.level),
             short: if self.statistics == StatisticsUse::Given { ShortRows::None } else { short },
         };
-        let job = job.pipelined();
         if pipeline.cols == 0 {
             write_zeros(&job, pipeline.rows);
             return 1;

@@ -93,9 +93,7 @@ pub(super) struct Pipelining {
 }
 
 impl Pipelining {
-    /// Each row is stored before the next is read.
-    pub(super) const NONE: Self = Self { overlapped: false, pairs: false, depth: 1 };
-
+    #[inline]
     pub(super) fn new(rows: &LongRows, level: Level) -> Self {
         let many_registers = level.has_many_registers();
         let (resident, [src, dst]) = (rows.schedule.resident, rows.bytes());
