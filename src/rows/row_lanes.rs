@@ -21,7 +21,7 @@ pub(crate) trait RowLanes: Copy {
     unsafe fn add(a: Self, b: Self) -> Self;
     unsafe fn sub(a: Self, b: Self) -> Self;
     unsafe fn mul(a: Self, b: Self) -> Self;
-    /// `1/sqrt(v)`. Only `f64` takes 0, of which it makes 0.
+    /// `1/sqrt(v)`. `f64` returns 0 for 0; vectors are never given 0.
     unsafe fn reciprocal_root(v: Self) -> Self;
     /// Rounded to f32, to nearest even.
     unsafe fn round(v: Self) -> Self::Rounded;
