@@ -51,8 +51,8 @@ fn quarter<S: Simd>(r: Wide<S>) -> (Wide<S>, Wide<S>) {
     (wide_polynomial(square, SIN) * r, wide_polynomial(square, COS))
 }
 
-/// The sine and the cosine of an angle and `n` quarters of a turn, from the angle's own. `n` is an integer, of which the
-/// lowest bits count.
+/// The sine and cosine of an angle plus `n` quarters of a turn, from those of the angle. Only the lowest two bits of the
+/// integer `n` matter.
 #[inline(always)]
 fn in_quarter<S: Simd>([sine, cosine]: [Lanes<S>; 2], n: Lanes<S>) -> [Lanes<S>; 2] {
     // Odd quarters exchange the two. The next bit is that of the second half of a turn, which is negative. The cosine is a

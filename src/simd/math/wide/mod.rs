@@ -148,7 +148,7 @@ pub(crate) fn log(x: f64) -> f64 {
     let s = f / (f + 2.0);
     let z = s * s;
     let half = 0.5 * f * f;
-    // 2s = f - f^2/2 + s f^2/2, of which f and the square are large.
+    // 2s = f - f^2/2 + s f^2/2. The first two terms are the large ones.
     let rest = s * (half + z * polynomial(z, C));
     n * LN2_HIGH + (f - (half - (rest + n * LN2_LOW)))
 }
