@@ -4,6 +4,7 @@
     cargo build --release -p benchdnn
     scripts/loop_instructions.py            # compares
     scripts/loop_instructions.py --bless    # records
+    scripts/loop_instructions.py --cycles icelake-server    # also predicts cycles; compares nothing
 
 instructions.py does the same for the levels that callgrind can run. This script reads the disassembly of
 libnorm.so, so it runs on machines without AVX-512, too. In each kernel it finds the innermost loops that load
@@ -16,8 +17,9 @@ the shortest, the one at the first quarter and the median. A kernel fails if one
 count by more than the tolerance or spills more. Look at the loop then, and record the new count if the change is
 intended.
 The symbols of a build in this workspace have the types that a kernel is compiled for. Counts depend on the
-compiler; the recorded ones are from the toolchain in rust-toolchain.toml. Needs binutils and Python 3.9 or
-later.
+compiler; the recorded ones are from the toolchain in rust-toolchain.toml. --cycles predicts cycles per 64 bytes
+with llvm-mca, which models the ports of a processor and takes every load for a hit in the first-level cache.
+Needs binutils and Python 3.9 or later; --cycles needs LLVM.
 Exit status: 0 within the tolerance, 1 not, 2 something failed.
 """
 
@@ -60,9 +62,9 @@ ENTRY = re.compile(r"norm::(?:ops::)?([\w:]+)::entries::avx512::entry_avx512(?::
 MEMORY = re.compile(r"(-?0x[0-9a-f]+)?\((%\w+)?(?:,(%\w+)(?:,([1248]))?)?\)")
 
 
-def run(*command):
-    """What a program prints."""
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+def run(*command, text=None):
+    """What a program prints, given a text to read."""
+    result = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         print(result.stderr, file=sys.stderr)
         sys.exit(2)
@@ -213,16 +215,29 @@ def measure(instructions):
     return len(instructions) * VECTOR / advance, spills
 
 
-def count(library, address, size):
-    """The loops of a kernel, the shortest first."""
+def vector_loops(library, address, size):
+    """The loops of a kernel over vectors, the shortest first: instructions per vector, spills, the instructions."""
     blocks, follow = blocks_of(disassemble(library, address, size))
     loops, measured = natural_loops(follow), []
     for head, body in loops.items():
         if not any(other in body for other in loops if other != head):
-            found = measure([line for block in sorted(body) for line in blocks[block]])
+            instructions = [line for block in sorted(body) for line in blocks[block]]
+            found = measure(instructions)
             if found:
-                measured.append(found)
+                measured.append((*found, instructions))
     return sorted(measured)
+
+
+def cycles(processor, per_vector, instructions):
+    """The cycles per vector of a loop that llvm-mca predicts."""
+    lines = ["head:"]
+    for _, verb, operands in instructions:
+        lines.append(f"{verb} {'head' if verb.startswith('j') else operands}")
+    times = 200
+    command = ("llvm-mca", f"-mcpu={processor}", f"-iterations={times}")
+    report = run(*command, text="\n".join(lines) + "\n")
+    total = int(re.search(r"Total Cycles:\s+(\d+)", report)[1])
+    return total / times / (len(instructions) / per_vector)
 
 
 def compared(loops):
@@ -265,16 +280,27 @@ def main():
     )
     parser.add_argument("--library", default=ROOT / "target" / "release" / "deps" / "libnorm.so")
     parser.add_argument("--bless", action="store_true", help="record the counts")
+    parser.add_argument(
+        "--cycles", metavar="CPU", help="print predicted cycles per 64 bytes for a processor that llvm-mca knows"
+    )
     arguments = parser.parse_args()
     places, counted = entries(arguments.library), {}
     for kernel in KERNELS:
         if kernel not in places:
             print(f"{' '.join(kernel)}: not in {arguments.library}", file=sys.stderr)
             return 2
-        counted[kernel] = count(arguments.library, *places[kernel])
-        if not counted[kernel]:
+        loops = vector_loops(arguments.library, *places[kernel])
+        if not loops:
             print(f"{' '.join(kernel)}: no loop over vectors was found", file=sys.stderr)
             return 2
+        counted[kernel] = [(value, spills) for value, spills, _ in loops]
+        if arguments.cycles:
+            print(f"{' '.join(kernel)}: instructions and cycles per 64 bytes")
+            for value, spills, instructions in loops:
+                predicted = cycles(arguments.cycles, value, instructions)
+                print(f"    {shown([(value, spills)]):8} {predicted:.2f}")
+    if arguments.cycles:
+        return 0
     if arguments.bless:
         with RECORD.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
