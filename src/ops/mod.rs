@@ -1,5 +1,4 @@
-//! The operations. Each owns its formula, checks and implementations, and imports no other
-//! operation.
+//! The operations. Each owns its formula, checks and implementations, and imports no other operation.
 
 pub(crate) mod binary;
 pub(crate) mod eltwise;

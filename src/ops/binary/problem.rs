@@ -11,9 +11,9 @@ use norm_sys as sys;
 #[derive(Debug)]
 pub(crate) struct Binary {
     pub(super) algorithm: BinaryAlgorithm,
-    /// With the tensors of post-operations resolved.
+    /// The attributes, with the tensors of post-operations resolved.
     attr: Attr,
-    /// src_0, src_1, src_2 for a selection, and dst; then those of attributes.
+    /// src_0, src_1, src_2 (the condition of a selection) and dst, then the attributes' arguments.
     pub(super) arguments: Vec<OpArgument>,
 }
 
@@ -28,7 +28,7 @@ const ACCEPTED: Accepted = Accepted {
 };
 
 impl Binary {
-    /// `src2` is the condition of a choice; other algorithms have none.
+    /// `src2` is the condition of a selection; other algorithms have none.
     pub(crate) fn new(
         algorithm: BinaryAlgorithm,
         [src0, src1, dst]: [&MemoryDesc; 3],
@@ -82,7 +82,7 @@ fn check_type(name: &str, desc: &MemoryDesc) -> Result<()> {
     desc.check_type(name, "binary", |t| t == DataType::S32 || t.is_supported(true))
 }
 
-/// The layout `any` becomes that of src0.
+/// Resolves the layout `any` to that of src0.
 fn resolved(name: &str, desc: &MemoryDesc, src0: &MemoryDesc) -> Result<MemoryDesc> {
     if desc.ndims() != src0.ndims() {
         return Err(Error::invalid(format_args!(
@@ -98,7 +98,7 @@ fn resolved(name: &str, desc: &MemoryDesc, src0: &MemoryDesc) -> Result<MemoryDe
     }
 }
 
-/// Each dimension is that of dst, or 1.
+/// Checks that each dimension is that of dst, or 1.
 fn check_broadcast(name: &str, desc: &MemoryDesc, dst: &MemoryDesc) -> Result<()> {
     if desc.dims().iter().zip(dst.dims()).all(|(d, dim)| *d == 1 || d == dim) {
         return Ok(());
@@ -110,7 +110,7 @@ fn check_broadcast(name: &str, desc: &MemoryDesc, dst: &MemoryDesc) -> Result<()
     )))
 }
 
-/// The condition of a selection, an s8.
+/// Checks the condition of a selection, an s8 tensor.
 fn checked_condition(src2: &MemoryDesc, src0: &MemoryDesc, dst: &MemoryDesc) -> Result<MemoryDesc> {
     let src2 = resolved("src2_desc", src2, src0)?;
     match src2.data_type() {
@@ -126,7 +126,7 @@ fn checked_condition(src2: &MemoryDesc, src0: &MemoryDesc, dst: &MemoryDesc) -> 
     Ok(src2)
 }
 
-/// Sums read dst as a type of its size.
+/// Checks the sums, which may read dst as another type of the same size.
 fn check_sums(attr: &Attr, dst: &MemoryDesc) -> Result<()> {
     let size = dst.data_type().map(DataType::size);
     for post_op in attr.post_ops.iter() {

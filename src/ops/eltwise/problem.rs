@@ -13,7 +13,7 @@ use norm_sys as sys;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EltwiseFunction {
     pub(crate) algorithm: EltwiseAlgorithm,
-    /// The value that C gave: some name the tensor that the gradient is computed from.
+    /// The C value. Some values say which tensor the gradient is computed from.
     pub(crate) code: sys::norm_alg_kind_t,
     pub(crate) alpha: f32,
     pub(crate) beta: f32,
@@ -25,7 +25,7 @@ impl EltwiseFunction {
         self.code != self.algorithm.code()
     }
 
-    /// The name, with what the gradient is computed from.
+    /// The name, and the tensor that the gradient is computed from.
     pub(super) fn name(&self) -> (&'static str, &'static str) {
         let suffix = if self.has_gradient_of_dst() { "_use_dst_for_bwd" } else { "" };
         (self.algorithm.name(), suffix)
@@ -34,7 +34,7 @@ impl EltwiseFunction {
     fn check(&self, forward: bool) -> Result<()> {
         let &Self { algorithm, alpha, beta, .. } = self;
         let clips = matches!(algorithm, EltwiseAlgorithm::Clip | EltwiseAlgorithm::ClipV2);
-        // NaN is not ordered either.
+        // An unordered comparison, with NaN, is refused too.
         if clips && alpha.partial_cmp(&beta).is_none_or(std::cmp::Ordering::is_gt) {
             return Err(Error::invalid(format_args!(
                 "beta: the upper bound {beta} of the clip is less than alpha, the lower bound {alpha}"
@@ -63,9 +63,9 @@ impl EltwiseFunction {
 pub(crate) struct Eltwise {
     pub(super) prop_kind: PropKind,
     pub(super) function: EltwiseFunction,
-    /// With the tensors of post-operations resolved; forward only.
+    /// The attributes, with the tensors of post-operations resolved; forward only.
     attr: Attr,
-    /// src and dst, or src or dst, diff_dst and diff_src; then those of attributes.
+    /// src and dst; backward, src or dst, diff_dst and diff_src. The attributes' arguments follow.
     pub(super) arguments: Vec<OpArgument>,
 }
 

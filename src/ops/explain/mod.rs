@@ -1,8 +1,8 @@
 //! Explains the size of a normalization's output: how much of the input epsilon hides, what scale does, and what would
 //! change it.
 //!
-//! It reads tensors of any layout and computes in f64, one element at a time, on the calling thread: it is a diagnostic
-//! tool, not part of a model's hot path. It shares no formula with the kernels.
+//! This is a diagnostic tool, not part of a model's hot path: it reads tensors of any layout and computes in f64, one
+//! element at a time, on the calling thread. It shares no formula with the kernels.
 
 mod remedies;
 mod subject;

@@ -19,7 +19,7 @@ enumerators! {
 /// The number of remedies.
 pub(crate) const REMEDIES: usize = sys::NORM_REMEDIES as usize;
 
-/// The ratio that a smaller epsilon aims at.
+/// The target ratio of a smaller epsilon.
 const RATIO: f64 = 0.99;
 /// Elements beyond this many times the RMS are clipped.
 const CLIPPED: f64 = 3.0;
@@ -36,7 +36,7 @@ pub(crate) struct Remedy {
 }
 
 impl Remedy {
-    /// To be overwritten.
+    /// A placeholder.
     pub(crate) const NONE: Self = Self {
         kind: RemedyKind::SmallerEpsilon,
         value: 0.0,
@@ -52,7 +52,7 @@ pub(crate) fn remedies(subject: &Subject) -> [Remedy; REMEDIES] {
     let now = explain(subject);
     let as_is = subject.unchanged();
     let square = now.rms_in * now.rms_in;
-    // 1 if nothing is known of the rows.
+    // 1 if the rows tell nothing.
     let inverse = if now.ratio > 0.0 { 1.0 / now.ratio } else { 1.0 };
     let smaller = (square * (1.0 / (RATIO * RATIO) - 1.0)).min(subject.epsilon);
     // Twice the divisor halves the output.
@@ -65,7 +65,7 @@ pub(crate) fn remedies(subject: &Subject) -> [Remedy; REMEDIES] {
         changed(RemedyKind::LargerEpsilon, larger, Change { epsilon: larger, ..as_is }),
         changed(RemedyKind::ClipSrc, bound, Change { bound, ..as_is }),
         changed(RemedyKind::ScalePlusOne, added, Change { added: 1.0, ..as_is }),
-        // The output does not change: attention multiplies its scores.
+        // The output does not change, because attention multiplies its scores.
         Remedy { scores: inverse, ..changed(RemedyKind::Temperature, inverse, as_is) },
         changed(RemedyKind::FoldRatio, inverse, Change { factor: inverse, ..as_is }),
     ]
@@ -85,7 +85,7 @@ fn effect(
         value,
         ratio: then.ratio,
         rms_out: then.rms_out,
-        // Of the original input, even if a remedy clips it.
+        // Relative to the original input, even if a remedy clips it.
         amplification: over(then.rms_out, now.rms_in),
         scores: over(then.rms_out, now.rms_out),
     }

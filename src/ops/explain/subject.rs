@@ -2,7 +2,7 @@
 //!
 //! For a row x of C elements, less its mean without `rms_norm`, and w = scale or 1 + scale:
 //! rms = sqrt(sum(x^2) / C), divisor = sqrt(rms^2 + epsilon), ratio = rms / divisor, and
-//! rms_out = sqrt(sum((x * w)^2) / C) / divisor. Over several rows, squares are averaged.
+//! rms_out = sqrt(sum((x * w)^2) / C) / divisor. Squares are averaged over the rows.
 
 use crate::error::{Error, Result};
 use crate::simd::{DefaultEnvironment, read_wide};
@@ -16,7 +16,7 @@ const DOMINATED: f64 = 0.9;
 /// If the variance is below this share of the mean square, there is no correlation.
 const CONSTANT: f64 = 1e-12;
 
-/// The bits of warnings, with their names.
+/// The warning bits and their names.
 pub(crate) const WARNINGS: [(u32, &CStr); 5] = [
     (sys::norm_warning_epsilon_dominates, c"epsilon_dominates"),
     (sys::norm_warning_epsilon_vanishes, c"epsilon_vanishes"),
@@ -33,7 +33,7 @@ pub(crate) struct View<'a> {
     pub(crate) data: *const u8,
 }
 
-/// The rows that are explained.
+/// The rows to explain.
 pub(crate) struct Subject {
     src: Rows,
     /// Scale, or 1 + scale; ones without a scale.
@@ -65,7 +65,7 @@ impl Rows {
 
     fn get(&self, row: usize, col: usize) -> f64 {
         let at = self.rows.offset(row) + self.cols.offset(col);
-        // SAFETY: who made the subject vouched for the buffer.
+        // SAFETY: the caller of `Subject::new` vouched for the buffer.
         unsafe { read_wide(self.data_type, self.start, at) }
     }
 }
@@ -93,7 +93,7 @@ pub(crate) struct Explanation {
 #[derive(Clone, Copy)]
 pub(super) struct Change {
     pub(super) epsilon: f64,
-    /// Src is limited to plus and minus this.
+    /// Limits the magnitude of src.
     pub(super) bound: f64,
     /// Added to scale.
     pub(super) added: f64,
@@ -218,7 +218,7 @@ impl Subject {
     fn measure_row(&self, row: usize, change: &Change, pairs: &mut Pairs) -> RowMeasures {
         let limited = |col| {
             let x = self.src.get(row, col);
-            // Not `clamp`: NaN stays.
+            // Unlike `clamp`, keeps NaN.
             if x.abs() > change.bound { change.bound.copysign(x) } else { x }
         };
         let count = self.cols as f64;
@@ -226,7 +226,7 @@ impl Subject {
         let mean = if self.rms { 0.0 } else { sum() / count };
         let value = |col| limited(col) - mean;
         let largest = (0..self.cols).map(|col| value(col).abs()).fold(0.0, f64::max);
-        // Squares relative to the largest neither overflow nor underflow.
+        // Relative to the largest element, squares neither overflow nor underflow.
         let unit = if largest > 0.0 { largest } else { 1.0 };
         let squares = |weighted: bool| {
             let square = |col| {
@@ -288,7 +288,7 @@ impl Pairs {
     }
 }
 
-/// The measures of the rows as they are.
+/// The measures of the unchanged rows.
 pub(crate) fn explain(subject: &Subject) -> Explanation {
     subject.measure(&subject.unchanged())
 }

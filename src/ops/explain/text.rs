@@ -1,4 +1,4 @@
-//! An explanation for people.
+//! An explanation as readable text.
 
 use super::remedies::Remedy;
 use super::subject::{Explanation, WARNINGS};
@@ -43,7 +43,7 @@ pub(crate) fn write_text(
         write!(out, "{:<16}", remedy.kind.name())?;
         let Remedy { value, ratio, rms_out, amplification, scores, .. } = *remedy;
         for x in [value, ratio, rms_out, amplification, scores] {
-            // A width applies to text, not to what `shown` writes.
+            // A width applies to strings, not to the output of `shown`.
             let mut cell = crate::text::Text::<32>::new();
             write!(cell, "{}", number(x))?;
             write!(out, "{:>14}", cell.as_str())?;

@@ -1,7 +1,7 @@
 //! The formula of an element, for vectors of any level.
 //!
 //! ```text
-//! forward    dst       = f(g)*u             g = min(gate, limit), u = (up within +-limit) + shift
+//! forward    dst       = f(g)*u             g = min(gate, limit), u = clamp(up, -limit, limit) + shift
 //! backward   diff_gate = diff_dst*(u*f'(g)), 0 where gate > limit
 //!            diff_up   = diff_dst*f(g),      0 where |up| > limit
 //! ```
@@ -11,13 +11,13 @@ use crate::simd::Simd;
 use crate::simd::lanes::Lanes;
 use crate::simd::math;
 
-/// A function of the gate and its derivative, in one step or two.
+/// A function of the gate and its derivative, computed in one or two steps.
 pub(super) trait Activation: Copy {
-    /// Whether there is a first step of its own.
+    /// Whether there is a separate first step.
     const TWO_STEPS: bool;
-    /// The first step, or anything.
+    /// The result of the first step; unspecified if there is none.
     fn begun<S: Simd>(self, g: Lanes<S>) -> Lanes<S>;
-    /// The value, from the gate and the first step's result.
+    /// The value, from the gate and the result of the first step.
     fn value<S: Simd>(self, g: Lanes<S>, begun: Lanes<S>) -> Lanes<S>;
     /// The value, with the bits of [`value`](Self::value), and the derivative.
     fn both<S: Simd>(self, g: Lanes<S>, begun: Lanes<S>) -> (Lanes<S>, Lanes<S>);
@@ -68,7 +68,7 @@ fn relu<S: Simd>(g: Lanes<S>, alpha: f32) -> Lanes<S> {
     g.lt(0.0).select(below, g)
 }
 
-/// `$call` with the activation of a function.
+/// Evaluates `$call` with the activation of a function.
 macro_rules! by_function {
     ($function:expr, $numbers:expr, |$activation:ident| $call:expr) => {{
         use $crate::ops::gated::functions::{GeluErf, GeluTanh, Linear, Logistic, Relu, Swish};
@@ -108,7 +108,7 @@ fn limited_gate<S: Simd, const LIMITED: bool>(numbers: Numbers, gate: Lanes<S>) 
     if LIMITED { gate.all(numbers.limit).min(gate) } else { gate }
 }
 
-/// The gate and up after the limits and the shift.
+/// The gate and up, clamped and shifted.
 #[inline(always)]
 fn limited<S: Simd, const LIMITED: bool>(
     numbers: Numbers,
@@ -120,7 +120,7 @@ fn limited<S: Simd, const LIMITED: bool>(
     (limited_gate::<S, LIMITED>(numbers, gate), up)
 }
 
-/// The first step of both directions. Without `LIMITED` the numbers are neutral.
+/// The first step, for both directions. Without `LIMITED` there is no limit and no shift.
 #[inline(always)]
 pub(super) fn begun<S: Simd, A: Activation, const LIMITED: bool>(
     activation: A,
@@ -168,7 +168,7 @@ pub(super) fn backward<S: Simd, A: Activation, const LIMITED: bool>(
     Gradients { dst: value * u, gate: diff_gate, up: diff_up }
 }
 
-/// 16 elements backward by function, for the reference: gate, up and diff_dst become dst, diff_gate and diff_up.
+/// 16 elements backward, by function, for the reference: turns gate, up and diff_dst into dst, diff_gate and diff_up.
 pub(super) fn plain_backward<S: Simd>(
     function: GatedFunction,
     numbers: Numbers,
@@ -180,7 +180,7 @@ pub(super) fn plain_backward<S: Simd>(
     })
 }
 
-/// The same for forward: gate and up become dst.
+/// The same for forward: turns gate and up into dst.
 pub(super) fn plain_forward<S: Simd>(
     function: GatedFunction,
     numbers: Numbers,

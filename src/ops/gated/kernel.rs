@@ -1,7 +1,7 @@
 //! The loops over dense elements of one type, a multiple of [`TURN`] of them.
 //!
-//! Every function has a loop per type. With limits, swish alone does; the others have loops over f32. Chunks of other types and
-//! layouts pass through f32 in the first-level cache.
+//! Every function has a loop per type. With limits, only swish does; the other functions have loops over f32. Chunks of
+//! other types and layouts are converted to f32 in the first-level cache.
 
 use super::functions::{Activation, Gradients, backward, begun, by_function, forward};
 use super::problem::GatedFunction;
@@ -29,10 +29,10 @@ pub(super) struct Span {
     pub(super) diff_dst: *const u8,
     /// Null if backward does not write it.
     pub(super) dst: *mut u8,
-    /// Null forward, as the next.
+    /// Null forward, as is the next.
     pub(super) diff_gate: *mut u8,
     pub(super) diff_up: *mut u8,
-    /// Whether outputs are written with non-temporal stores.
+    /// Whether outputs are stored non-temporally.
     pub(super) streams: bool,
 }
 
@@ -61,10 +61,10 @@ unsafe fn store<S: Simd, E: Element>(
     }
 }
 
-/// Elements of a block that goes through the first step of a function, and then through the second.
+/// Elements of a block: a function's first step runs over a whole block, then its second step.
 const BLOCK: usize = 256;
 
-/// The end of the block that begins at element `i` of `len`: the last, if there is one step.
+/// The end of the block that begins at element `i` of `len`. With one step, all elements are one block.
 #[inline(always)]
 fn block_end<A: Activation>(i: usize, len: usize) -> usize {
     if A::TWO_STEPS { len.min(i + BLOCK) } else { len }
@@ -80,7 +80,7 @@ impl Begun {
         Self([MaybeUninit::uninit(); BLOCK])
     }
 
-    /// Takes the gates of a block through the first step, if there is one.
+    /// Runs the first step, if there is one, over the gates of a block.
     ///
     /// # Safety
     /// As [`forward_span`], for `n` elements, at most a block.
@@ -103,7 +103,7 @@ impl Begun {
         }
     }
 
-    /// The results from element `at` of the block on.
+    /// The results at element `at` of the block.
     ///
     /// # Safety
     /// As [`forward_span`].
@@ -230,15 +230,15 @@ unsafe fn directed<S: Simd, E: Element, A: Activation, const LIMITED: bool>(
 /// Computes a span.
 ///
 /// # Safety
-/// The elements exist in the type of `E`, which is f32 if [`fits`] says so, no other thread writes them, and the CPU supports
-/// the instruction set of `S`.
+/// The elements exist in the type of `E`, which is f32 if [`fits`] says so, no other thread writes them, and the CPU
+/// supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn compute<S: Simd, E: Element>(span: &Span) {
     let numbers = span.numbers;
     // SAFETY: guaranteed by the caller.
     unsafe {
         match (numbers.are_neutral(), span.function) {
-            // The others go with those that have limits, which leave all values as they are.
+            // Swish with another alpha shares the loop with limits, which change nothing if they are neutral.
             (true, GatedFunction::Swish) if numbers.alpha == 1.0 => {
                 directed::<S, E, _, false>(span, super::functions::Swish { alpha: 1.0 });
             }

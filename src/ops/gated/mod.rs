@@ -1,8 +1,8 @@
 //! Gated activation: a function of a gate times another tensor, `up`, and the gradients.
 //!
-//! `dst = f(min(gate, limit)) * (up within +-limit, + shift)`. Gate and up are two tensors or halves of one; every
-//! half, interleaved or not, is a tensor with an offset and strides, so implementations see a packing only as views.
-//! Elements are computed in f32 by `functions.rs`, which the reference shares, whatever their position.
+//! `dst = f(min(gate, limit)) * (clamp(up, -limit, limit) + shift)`. Gate and up are two tensors or the halves of one.
+//! A half, interleaved or not, is a tensor with an offset and strides, so implementations see only views.
+//! `functions.rs` computes elements in f32, independent of their position; the reference shares it.
 
 mod functions;
 mod kernel;

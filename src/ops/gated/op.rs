@@ -66,8 +66,8 @@ impl Op for Gated {
         }
     }
 
-    /// An output that shares an input's buffer coincides with the gate or up in it, so every element is read before it
-    /// is overwritten.
+    /// Checks that an output which shares an input's buffer coincides with the gate or up in it, so every element is
+    /// read before it is overwritten.
     fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
         for output in &self.outputs {
             let buffer = arguments.get(output.argument);

@@ -59,7 +59,7 @@ impl Packing {
         self == Self::Separate
     }
 
-    /// Those of gate and of up.
+    /// The halves of gate and of up.
     fn halves(self) -> [Half; 2] {
         match self {
             Self::GateFirst => [Half::First, Half::Second],
@@ -105,7 +105,6 @@ pub(crate) struct Backward<'a> {
     pub(crate) common: Common<'a>,
 }
 
-/// A checked problem.
 /// The numbers of a problem.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbers {
@@ -225,7 +224,7 @@ impl Gated {
         })
     }
 
-    /// A descriptor with the dimensions of dst; `any` becomes the order of src.
+    /// Checks that a descriptor has the dimensions of dst. Resolves `any` to the order of src.
     fn like_dst(&self, name: &str, desc: &MemoryDesc) -> Result<MemoryDesc> {
         let src = &self.inputs[0].desc;
         if self.packing.is_separate() {
@@ -247,7 +246,7 @@ impl Gated {
         }
     }
 
-    /// Each argument once.
+    /// Lists each argument once.
     fn list_arguments(&mut self) -> Result<()> {
         let inputs = self.inputs.iter().map(|part| (part, Usage::Input));
         let outputs = self.outputs.iter().map(|part| (part, Usage::Output));
@@ -288,7 +287,7 @@ impl Gated {
         self.attr.add_arguments(&mut self.arguments, &tensors, dst)
     }
 
-    /// The post-operations and the scale of dst, for rows in an order of the outer dimensions.
+    /// The post-operations and the scale of dst, with rows in an order of the outer dimensions.
     pub(super) fn chain(&self, order: Option<&[usize]>) -> Result<Option<PostOpChain>> {
         if !self.prop_kind.is_forward() {
             return Ok(None);
@@ -317,7 +316,7 @@ fn checked_numbers([alpha, limit, shift]: [f32; 3]) -> Result<Numbers> {
             "limit: {limit} is not above 0; INFINITY stands for no limit"
         )));
     }
-    // Of the sums with a zero, those with -0 leave all bits of up as they are, also a -0.
+    // Adding -0 keeps all bits of up, even those of -0.
     let shift = if limit == f32::INFINITY && shift == 0.0 { -0.0 } else { shift };
     Ok(Numbers { alpha, limit, shift })
 }

@@ -201,7 +201,7 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// Up to 16 elements, and zeros.
+    /// Up to 16 elements; missing ones are zeros.
     fn get(self, col: usize, n: usize) -> Vector {
         let mut values = [0.0; LANES];
         for (i, value) in values[..n].iter_mut().enumerate() {

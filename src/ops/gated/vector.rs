@@ -1,4 +1,5 @@
-//! The vector implementations: spans of dense elements in place, others through f32 chunks in the first-level cache.
+//! The vector implementations. They compute dense elements in place, and others through f32 chunks in the first-level
+//! cache.
 
 use super::kernel::{Entry, Span, TURN, direct_entry, entry};
 use super::problem::Numbers;
@@ -19,7 +20,7 @@ use std::mem::MaybeUninit;
 
 /// Elements of a unit of work.
 const UNIT: usize = 4096;
-/// Elements of a chunk that is converted to f32: all buffers stay in the first-level cache.
+/// Elements of a chunk that is converted to f32. The buffers of all tensors stay in the first-level cache.
 const CHUNK: usize = 512;
 /// The most blocks of rows that are quantized; each has a row of f32 in the scratchpad.
 const QUANTIZED_BLOCKS: usize = 16;
@@ -112,7 +113,7 @@ struct Vectorized {
     quantize: Option<Quantize>,
     /// The loop over tensors in place.
     direct: Option<Entry>,
-    /// The loop over f32.
+    /// The loop over f32 chunks.
     entry: Entry,
     chunks: Chunks,
 }
@@ -203,7 +204,7 @@ impl Vectorized {
         self.cols.checked_next_multiple_of(TURN).unwrap_or(usize::MAX)
     }
 
-    /// Whether outputs are written with non-temporal stores: they are large, and are not in a cache as inputs.
+    /// Whether outputs are stored non-temporally: they are large, and none overwrites an input.
     fn streams(&self, arguments: &Arguments, width: usize) -> bool {
         let elements = self.rows * self.cols;
         let views = self.inputs.iter().chain(&self.outputs);
@@ -263,7 +264,7 @@ impl Vectorized {
         }
     }
 
-    /// Computes a chunk in f32. With `kept`, the result is stored there alone.
+    /// Computes a chunk in f32. With `kept`, stores only the result, there.
     #[allow(clippy::undocumented_unsafe_blocks, reason = "one comment is about all of them")]
     fn chunk(&self, run: &Run<'_>, place: Place, kept: Option<*mut f32>) {
         let Place { row, col, len } = place;
@@ -277,8 +278,8 @@ impl Vectorized {
         };
         let whole = len.next_multiple_of(TURN);
         let mut addresses = ArrayVec::<*mut f32, TENSORS>::new();
-        // SAFETY of all blocks: the execution's buffers were checked, elements are given out once, buffers have room for
-        // whole turns, and the machine has the level.
+        // SAFETY of all blocks: the execution's buffers were checked, elements are given out once, buffers have room
+        // for whole turns, and the machine has the level.
         for (i, view) in self.inputs.iter().enumerate() {
             let buffer = buffers.at(i);
             unsafe {

@@ -11,7 +11,7 @@ pub(super) struct View {
     argument: i32,
     pub(super) data_type: DataType,
     rows: RowMap,
-    /// The first element of row 0, and the distance of elements of a row, in elements of the tensor.
+    /// The first element of row 0 and the distance between elements of a row, in elements of the tensor.
     first: usize,
     pub(super) step: usize,
     /// Whether it alternates with the other half.
@@ -33,14 +33,14 @@ impl View {
             data_type: desc.data_type().unwrap_or(DataType::F32),
             rows: row_map(desc, order),
             first: first * stride,
-            // A single element has no next one.
+            // A single element has no successor.
             step: if cols <= 1 { 1 } else { every * stride },
             paired: every * stride == 2 && stride == 1,
             cols,
         }
     }
 
-    /// Whether the next row begins one element stride after the end of a row.
+    /// Whether the distance from the last element of a row to the next row is that between elements.
     pub(super) fn is_even(&self) -> bool {
         self.rows.step() == Some(self.step * self.cols)
     }
@@ -57,7 +57,7 @@ impl View {
     }
 }
 
-/// Whether two parts of one buffer coincide.
+/// Whether two parts of the same buffer coincide.
 pub(super) fn coincide(a: &Part, b: &Part, cols: usize) -> bool {
     let (a_half, b_half) = (a.half.places(cols), b.half.places(cols));
     if a.desc.is_blocked() || b.desc.is_blocked() {

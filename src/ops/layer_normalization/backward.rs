@@ -26,7 +26,7 @@ use crate::tensor::DataType;
 const GLOBAL_RMS: u8 = GLOBAL | RMS;
 const ALL: u8 = READ_SCALE | SUM_BOTH;
 
-/// Runs rows from `first` on, up to `last` or to one that needs f64, and adds to the block's column sums at `sums`.
+/// Runs rows `first` to `last - 1`, or up to a row that needs f64, and adds to the block's column sums at `sums`.
 /// Returns the row it stopped at.
 ///
 /// # Safety
@@ -57,7 +57,7 @@ unsafe fn backward_rows<
     let mut row = first;
     // SAFETY: guaranteed by the caller.
     unsafe {
-        // The rows of a chain that an earlier call left open.
+        // Rows of a chain that an earlier call left open.
         let mut open = kernel.sums.open_rows();
         loop {
             if open == 0 {
@@ -95,7 +95,7 @@ unsafe fn backward_rows<
 pub(super) struct Kernel<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
     pub(super) job: &'a Backward,
     pub(super) types: Types<Src, Dd, Ds>,
-    /// The sums of the block.
+    /// The column sums of the block.
     pub(super) sums: ColumnSums,
 }
 
@@ -105,7 +105,7 @@ pub(super) struct Kernel<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
 impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     Kernel<'_, Src, Dd, Ds, MODE, PARAMS>
 {
-    /// Both sweeps over `count` rows, at most a tile.
+    /// Runs both sweeps over `count` rows, at most a tile.
     #[inline(always)]
     unsafe fn rows<S: Simd>(&self, row: usize, count: usize) {
         let job = self.job;
@@ -127,10 +127,10 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         }
     }
 
-    /// Whether the kernel runs partial norms: one kernel of each level does.
+    /// Whether the kernel supports partial norms. One kernel per level does.
     const PARTIAL: bool = MODE == RMS && PARAMS == ALL;
 
-    /// The second sweep of a partial norm. Columns outside it have no part in the mean square.
+    /// The second sweep of a partial norm. Columns outside it do not contribute to the mean square.
     #[inline(always)]
     unsafe fn partial<S: Simd>(&self, row: &Row) {
         let (job, types) = (self.job, self.types);
@@ -151,7 +151,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         }
     }
 
-    /// How many rows from `first` on f32 is accurate enough for, up to a tile.
+    /// The number of rows from `first`, at most a tile, for which f32 is accurate enough.
     #[inline(always)]
     unsafe fn f32_rows(&self, first: usize, last: usize) -> usize {
         let end = last.min(first + TILE);
@@ -219,7 +219,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         Gradient { types: self.types, rows, scale: self.job.scale, sums: &self.sums }
     }
 
-    /// The second sweep over a tile with non-temporal stores, while the rows from `next` on are prefetched.
+    /// The second sweep over a tile, with non-temporal stores. Prefetches the rows from `next`.
     #[inline(always)]
     unsafe fn write_non_temporal<S: Simd>(&self, rows: [Row; TILE], next: usize) {
         let gradient = self.gradient(rows);
@@ -249,8 +249,8 @@ entry_points! {
     ) -> usize;
 }
 
-/// Runs rows from a first to before a last one and adds to a block's column sums. Returns the last, or the row it
-/// stopped at, which `f64_backward` takes over.
+/// Runs rows from the first index to before the second and adds to a block's column sums. Returns the second index, or
+/// the row that needs `f64_backward`.
 pub(super) type Entry = unsafe fn(&Backward, usize, usize, *mut f64) -> usize;
 
 /// The kernel for a problem's types and outputs; `None` if all rows are computed in f64.

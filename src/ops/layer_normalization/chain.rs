@@ -1,5 +1,5 @@
-//! The scalars of short rows backward, a chain of column sums at a time, as the lanes of a vector. The bits are those
-//! of the row-by-row kernel.
+//! The scalars of short rows backward, computed for one chain of column sums at a time in the lanes of a vector. The
+//! bits are those of the row-by-row kernel.
 
 use super::gradient::{Kind, LAYER, READ_SCALE, RMS, RowSums};
 use super::job::{Backward, ChainEntry, ChainScalars};
@@ -50,8 +50,8 @@ impl<Src: Element, Dd: Element> Rows<'_, Src, Dd> {
     }
 }
 
-/// `sum(d)`, or `sum(d*xhat)` with `XHAT`, of rows of `NV` full vectors: a single chain, because the other chains of
-/// the fold's group are zero.
+/// `sum(d)`, or `sum(d*xhat)` with `XHAT`, of rows of `NV` full vectors. One chain is enough, because the fold's other
+/// chains are zero.
 struct SumsOf<'a, Src, Dd, const MODE: u8, const PARAMS: u8, const NV: usize, const XHAT: bool>(
     &'a Rows<'a, Src, Dd>,
 );
@@ -246,7 +246,7 @@ pub(super) fn entry(
     fn typed<Src: Element, Dd: Element>(level: Level, kind: Kind) -> Option<ChainEntry> {
         match (kind.mode, kind.scaled) {
             (LAYER, _) => entries::at::<Src, Dd, LAYER, READ_SCALE>(level),
-            // With so little else to do, multiplying by ones would cost up to 17 per cent.
+            // There is so little work per element that multiplying by ones would cost up to 17 per cent.
             (RMS, false) => entries::at::<Src, Dd, RMS, 0>(level),
             (RMS, true) => entries::at::<Src, Dd, RMS, READ_SCALE>(level),
             _ => None,

@@ -1,9 +1,9 @@
 //! Forward over dense rows of a few full vectors, as in attention heads, where the per-row scalar work dominates.
 //!
-//! Groups of four rows go through three pipeline stages, a few groups apart, so that nothing waits for a square root or
-//! a division: the mean (or the provisional mean; none with RMS), the variance, the store. Each stage handles the
-//! scalars of its four rows as one vector. One step of the loop advances every stage by one group, row by row, so loads
-//! and stores alternate. The formulas and bits are those of `row`.
+//! Groups of four rows go through three pipeline stages: the mean (or the provisional mean; none with RMS), the
+//! variance, and the store. The stages are a few groups apart, so nothing waits for a square root or a division. Each
+//! stage handles the scalars of its four rows as one vector. One step of the loop advances every stage by one group,
+//! row by row, so loads and stores alternate. The formulas and bits are those of `row`.
 
 use super::forward::Kernel;
 use super::job::{Forward, StatisticsUse};
@@ -22,23 +22,23 @@ use crate::tensor::DataType;
 
 /// Rows in a group.
 const ROWS: usize = FOUR;
-/// Rows between one stage and the next: storing that many rows covers a square root and a division.
+/// Rows between one stage and the next. Storing that many rows hides a square root and a division.
 const AHEAD: usize = 3 * ROWS;
-/// Groups whose scalars are kept.
+/// Groups whose scalars are in the ring.
 const RING: usize = 8;
 
 /// The scalars of a group.
 #[derive(Clone, Copy)]
 struct Scalars {
-    /// Kept between the first two stages for rows of up to [`PROVISIONAL_COLS`] elements.
+    /// Kept from the first stage to the second, for rows of up to [`PROVISIONAL_COLS`] elements.
     mean: [f64; ROWS],
-    /// The mean rounded to f32; the provisional mean until the variance is computed.
+    /// The mean rounded to f32. Until the variance is computed, the provisional mean.
     high: [f32; ROWS],
     low: [f32; ROWS],
     r: [f32; ROWS],
 }
 
-/// The place in the ring of the group that begins at `row`.
+/// The ring index of the group that begins at `row`.
 #[inline(always)]
 fn place(row: usize) -> usize {
     row / ROWS % RING
@@ -47,10 +47,10 @@ fn place(row: usize) -> usize {
 /// The sums of a group, each a quarter of a vector of lanes per row.
 #[derive(Clone, Copy)]
 struct Sums<S: Simd> {
-    /// Of the values that make the mean or the provisional mean.
+    /// The values for the mean or the provisional mean.
     values: [S::F64x4; ROWS],
     squares: [S::F64x4; ROWS],
-    /// Of the values or deviations, summed together with the squares.
+    /// The values or the deviations, summed together with the squares.
     terms: [S::F64x4; ROWS],
 }
 
@@ -80,8 +80,8 @@ struct Step {
 impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     Kernel<'_, Src, Dst, RMS, AFFINE>
 {
-    /// Runs groups of dense rows from `first` on, up to `last` or to a group with a row that needs another kernel.
-    /// Returns the row it stopped at.
+    /// Runs groups of dense rows from `first` to `last`, or up to a group with a row that needs another kernel. Returns
+    /// the row it stopped at.
     #[inline(always)]
     unsafe fn groups<S: Simd, const NV: usize>(&self, first: usize, last: usize) -> usize {
         const { assert!(RING * ROWS >= 2 * (AHEAD + ROWS)) };
@@ -97,7 +97,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             let far = job.streams
                 || RMS && !job.schedule.resident && src_step <= LONGEST_DENSE_PREFETCHED;
             let prefetches = src_step > 64 && far;
-            // The rows that have passed each stage.
+            // The number of rows that have passed each stage.
             let (mut means, mut variances, mut stored) = (0, 0, 0);
             let end = (last - first) / ROWS * ROWS;
             let zero = [S::F64x4::splat(0.0); ROWS];
@@ -114,7 +114,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                     store_src: first_src.wrapping_add(stored * src_step),
                     dst: first_dst.wrapping_add(stored * dst_step),
                 };
-                // The group of the previous step: nothing in this step waits for its square root and division.
+                // The group of the previous step, so nothing in this step waits for its square root and division.
                 if variances > 0 {
                     self.reciprocals::<S>(&group, &mut ring[place(variances - ROWS)]);
                 }
@@ -146,7 +146,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
-    /// Stores the rows that are left in the ring.
+    /// Stores the remaining rows of the ring.
     #[inline(always)]
     unsafe fn drain<S: Simd, const NV: usize>(
         &self,
@@ -177,7 +177,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     ) {
         unsafe {
             if NV * LANES <= PROVISIONAL_COLS {
-                // Written out: the arrays of a loop may go through memory.
+                // Unrolled by hand: arrays indexed in a loop may go through memory.
                 self.sweep_row::<S, NV>(0, step, provisional, params, sums);
                 self.sweep_row::<S, NV>(1, step, provisional, params, sums);
                 self.sweep_row::<S, NV>(2, step, provisional, params, sums);
@@ -190,7 +190,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
-    /// Row `i` of each stage's group.
+    /// Advances each stage by row `i` of its group.
     #[inline(always)]
     unsafe fn sweep_row<S: Simd, const NV: usize>(
         &self,
@@ -245,7 +245,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
-    /// A quarter of the sum of the values that make a row's mean or provisional mean.
+    /// A quarter of the sum of the values for a row's mean or provisional mean.
     #[inline(always)]
     unsafe fn values<S: Simd, const NV: usize>(&self, src: *const u8) -> S::F64x4 {
         unsafe {
@@ -269,7 +269,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         unsafe {
             let zero = S::F64x4::splat(0.0);
             if NV * LANES <= PROVISIONAL_COLS {
-                // A single chain: the other chains of the fold's group are zero.
+                // One chain is enough: the fold's other chains are zero.
                 let mut chain = S::zero();
                 for v in 0..NV {
                     let d = moments.deviation::<S>(self.src_type.load::<S>(src, v * LANES));
@@ -356,7 +356,7 @@ unsafe fn store_means<S: Simd, const NV: usize>(sums: &Sums<S>, scalars: &mut Sc
     }
 }
 
-/// Dense rows from `first` on, in groups; returns the row it stopped at.
+/// Runs dense rows from `first` in groups. Returns the row it stopped at.
 ///
 /// # Safety
 /// The rows exist, are dense, have `NV` vectors and belong to this thread. The job has the types and flags of the type
@@ -423,7 +423,7 @@ impl Dense {
         })
     }
 
-    /// Runs rows from `first` on and returns the row it stopped at.
+    /// Runs rows from `first`. Returns the row it stopped at.
     ///
     /// # Safety
     /// The job has the types, flags and columns of this kernel, the rows exist and belong to this thread, and the CPU
@@ -447,7 +447,7 @@ impl Dense {
 
 fn by_flags<Src: Element, Dst: Element>(level: Level, flags: Flags, cols: usize) -> Option<Entry> {
     match (flags.rms(), flags.scale()) {
-        // With so little else to do, reading ones would cost 5 to 7 per cent.
+        // There is so little work per element that reading ones would cost 5 to 7 per cent.
         (true, false) => by_cols::<Src, Dst, true, 0>(level, cols),
         (true, true) => by_cols::<Src, Dst, true, SCALE>(level, cols),
         (false, _) => by_cols::<Src, Dst, false, BOTH>(level, cols),
@@ -458,7 +458,7 @@ fn by_cols<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>(
     level: Level,
     cols: usize,
 ) -> Option<Entry> {
-    // Longer rows of 16-bit elements gain only with few operations per element.
+    // For longer rows of 16-bit elements, this kernel pays only if there are few operations per element.
     let light = const { !Src::HALF || RMS && !Dst::HALF };
     match cols {
         16 => entries::at::<Src, Dst, RMS, AFFINE, 1>(level),

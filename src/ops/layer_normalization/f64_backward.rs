@@ -1,4 +1,4 @@
-//! Backward in f64, for the same rows as [`f64_forward`](super::f64_forward). The formulas are those of `backward`.
+//! Backward in f64, for the same rows as [`f64_forward`](super::f64_forward), with the formulas of `backward`.
 
 use super::f64_forward::{TwoTerms, parameter_or, statistics, totals};
 use super::job::{Backward, Given};
@@ -19,7 +19,7 @@ struct Types<E> {
     diff_src: E,
 }
 
-/// The gradient of a row. Its sums are those of `d` and `d*xhat`.
+/// The gradient of a row. It sums `d` and `d*xhat`.
 #[derive(Clone, Copy)]
 struct GradientRow<'a, S: Simd, E> {
     job: &'a Backward,
@@ -73,10 +73,10 @@ impl<S: Simd, E: WideElement> TwoTerms<S> for GradientRow<'_, S, E> {
     }
 }
 
-/// The gradients of `R` rows, stored at once, so that column sums are loaded and stored once for all.
+/// The gradients of `R` rows, stored together, so column sums are loaded and stored once for all of them.
 struct Gradients<'a, S: Simd, E, const R: usize> {
     rows: [GradientRow<'a, S, E>; R],
-    /// The block's column sums, null if not wanted.
+    /// The block's column sums; null if not wanted.
     diff_scale: *mut f64,
     diff_shift: *mut f64,
     /// Whether diff_src is stored non-temporally.
@@ -98,7 +98,7 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
                 let (dd, xhat) = row.load(i, width);
                 terms[r] = [S::wide_mul(dd, xhat), dd];
                 let scaled = S::wide_mul(scaled::<S>(job, dd, i, width), row.r);
-                // Columns outside a partial norm have no part in the mean square.
+                // Columns outside a partial norm do not contribute to the mean square.
                 let inside = job.stat_cols.saturating_sub(i).min(n);
                 let correction = S::wide_mul(xhat, row.slope);
                 let correction = if inside < n { S::wide_first_n(correction, inside) } else { correction };
@@ -233,7 +233,7 @@ entry_points! {
     ) -> ();
 }
 
-/// Runs rows from a first to before a last one and adds to their block's column sums.
+/// Runs rows from the first index to before the second and adds to their block's column sums.
 pub(super) type Entry = unsafe fn(&Backward, usize, usize, *mut f64);
 
 /// The entry for types of src, diff_dst and diff_src.

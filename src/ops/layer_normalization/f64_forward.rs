@@ -1,8 +1,8 @@
-//! Forward in f64: all rows of a problem with an f64 tensor, and the rows that `forward` leaves because f32 is not
-//! accurate enough (squares overflow or vanish, or the mean is too large to subtract) or because they need a second
-//! pass.
+//! Forward in f64. It computes all rows of a problem with an f64 tensor, and the rows that `forward` cannot: those for
+//! which f32 is not accurate enough (squares overflow or vanish, or the mean is too large to subtract) and those that
+//! need a second pass.
 //!
-//! Such rows are rare otherwise, so one function per level serves all types and flags and looks them up at run time.
+//! Such rows are rare, so one function per level serves all types and flags and looks them up at run time.
 
 use super::job::{Forward, StatisticsUse};
 use super::row::two_pass;
@@ -25,7 +25,7 @@ pub(super) trait TwoTerms<S: Simd> {
     unsafe fn terms(&self, i: usize, width: UpTo) -> [S::F64x16; 2];
 }
 
-/// The sums of a row's terms, each in the order of a fold. `next`, a row as long or null, is prefetched.
+/// The sums of a row's terms, each in the order of a fold. Prefetches `next`, a row of the same length or null.
 ///
 /// # Safety
 /// As [`fold`](crate::simd::fold).
@@ -98,7 +98,7 @@ pub(super) unsafe fn parameter_or<S: Simd>(
 }
 
 /// The statistics of a row. The sums are about the mean of the first vector; if that is far from the row's mean, the
-/// squares are summed again about the mean. `next`, a row as long or null, is prefetched.
+/// squares are summed again about the mean. Prefetches `next`, a row of the same length or null.
 ///
 /// # Safety
 /// There are `cols` elements, at least one, and the CPU supports the instruction set of `S`.
@@ -185,7 +185,7 @@ struct F32Normalize<'a> {
 impl<'a> F32Normalize<'a> {
     #[inline(always)]
     fn new(job: &'a Forward, src: *const u8, dst: *mut u8, found: &Statistics) -> Self {
-        // SAFETY: one row needs no instruction set.
+        // SAFETY: scalar code needs no instruction set.
         let Normalizers { high, low, r } =
             unsafe { Normalizers::<f64>::new::<false>(found.mean, found.variance, job.epsilon) };
         Self { job, src, dst, high, low, r }
@@ -294,7 +294,7 @@ entry_points! {
     ) -> ();
 }
 
-/// Runs rows from a first to before a last one.
+/// Runs rows from the first index to before the second.
 pub(super) type Entry = unsafe fn(&Forward, usize, usize);
 
 /// The entry for types of src and dst.

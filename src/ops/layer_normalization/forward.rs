@@ -1,9 +1,9 @@
 //! Forward: `dst = (src - mean) * r * scale + shift` with `r = 1/sqrt(variance + epsilon)`.
 //!
-//! Each row takes two sweeps: one for its statistics, one that stores dst. Where it pays, the store of one row overlaps
-//! with the statistics of a later one: one waits for memory while the other computes. The mean is split into `high`,
-//! rounded to f32, and a remainder: `src - high` is exact where it is small, and the remainder enters by a fused
-//! multiply-add, as scale and shift do. Rows that need a second pass or f64 are left to `f64_forward`.
+//! Each row takes two sweeps: one sums its statistics, one stores dst. Where it pays, storing one row overlaps with
+//! summing a later one, so one waits for memory while the other computes. The mean is split into `high`, rounded to
+//! f32, and a remainder. `src - high` is exact where it is small; the remainder, like scale and shift, enters by a
+//! fused multiply-add. Rows that need a second pass or f64 are left to `f64_forward`.
 
 use super::job::{Forward, StatisticsUse};
 use super::normalize::{BOTH, Normalize, Prefetch, Row, RowParams, SCALE, Stream};
@@ -68,7 +68,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
-    /// The scalars that store a row. Stores its statistics if they are outputs.
+    /// The scalars for storing a row. Stores its statistics if they are outputs.
     #[inline(always)]
     unsafe fn row(&self, row: usize, found: &Statistics) -> Row {
         let job = self.job;
@@ -94,7 +94,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         Normalize { src_type: self.src_type, dst_type: self.dst_type, rows, scale, shift }
     }
 
-    /// Takes the first pending rows.
+    /// Takes the first `R` pending rows from the queue, ready to be stored.
     #[inline(always)]
     unsafe fn normalize_pending<S: Simd, const R: usize>(
         &self,
@@ -110,7 +110,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
-    /// Stores a row non-temporally, while `next` is prefetched.
+    /// Stores a row non-temporally and prefetches `next`.
     #[inline(always)]
     unsafe fn write_non_temporal<S: Simd>(&self, row: Row, next: usize) {
         unsafe {
@@ -125,7 +125,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
-    /// Stores the first pending row while the statistics of row `next`, which follows the pending ones, are summed.
+    /// Stores the first pending row and meanwhile sums the statistics of row `next`, which follows the pending ones.
     /// Returns 0 if that row needs a second pass or f64, else 1.
     #[inline(always)]
     unsafe fn write_one_and_fold<S: Simd>(&self, pending: &mut Pending, next: usize) -> usize {
@@ -135,7 +135,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             let [row] = pending.take();
             let normalize = self.normalize::<S, 1>([RowParams::new(&row)]);
             let non_temporal = job.streams && self.dst_type.streams(row.dst);
-            // The row after the one that is summed is prefetched if it comes from memory.
+            // Where dst is streamed, src comes from memory too, so the row after `next` is prefetched.
             let far = if job.streams { self.src(next + 1) } else { std::ptr::null() };
             let op = Stream { normalize, non_temporal, next: far };
             let [sums] = map_and_fold::<S, 1, 1, _, _>(job.cols, &op, &moments);
@@ -145,7 +145,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
-    /// As [`write_one_and_fold`](Self::write_one_and_fold), for two rows; returns how many became pending.
+    /// As [`write_one_and_fold`](Self::write_one_and_fold), for two rows. Returns how many became pending.
     #[inline(always)]
     unsafe fn write_two_and_fold<S: Simd>(&self, pending: &mut Pending, next: usize) -> usize {
         let cols = self.job.cols;
@@ -162,7 +162,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     }
 }
 
-/// A queue of rows whose statistics are computed and that are not stored yet.
+/// A queue of rows whose statistics are computed but which are not stored yet.
 struct Pending {
     rows: [Row; DEPTH],
     first: usize,
@@ -188,7 +188,7 @@ impl Pending {
     }
 }
 
-/// Runs rows from `first` on, up to `last` or to a row that needs a second pass or f64. Returns the row it stopped at.
+/// Runs rows `first` to `last - 1`, or up to a row that needs a second pass or f64. Returns the row it stopped at.
 ///
 /// # Safety
 /// The rows exist and belong to this thread, `cols` is not 0, and the CPU supports the instruction set of `S`.
@@ -203,14 +203,14 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     let dst_type = unsafe { Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.post_ops) };
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
     let Pipelining { overlapped, pairs, depth } = job.pipelining;
-    // Constants where there are no registers for them, so that their loops are not compiled.
+    // Constant false without enough registers, so that those loops are not compiled.
     let (overlapped, pairs) = (S::MANY_REGISTERS && overlapped, S::MANY_REGISTERS && !RMS && pairs);
     let rows_at_once = if pairs { 2 } else { 1 };
     // SAFETY: guaranteed by the caller.
     unsafe {
         let empty = Row { src: job.src, dst: job.dst, high: 0.0, low: 0.0, r: 0.0 };
         let mut pending = Pending { rows: [empty; DEPTH], first: 0, len: 0 };
-        // Rows before `next` are stored or pending, and `end` is where the run stops.
+        // Rows before `next` are stored or pending; the run stops at `end`.
         let (mut next, mut end) = (first, last);
         loop {
             if pending.len == 0 {
@@ -260,11 +260,10 @@ entry_points! {
     ) -> usize;
 }
 
-/// Runs rows from a first to before a last one. Returns the last, or the row it stopped at, which `f64_forward` takes
-/// over.
+/// Runs rows from the first index to before the second. Returns the second index, or the row that needs `f64_forward`.
 pub(super) type Entry = unsafe fn(&Forward, usize, usize) -> usize;
 
-/// Whether kernels without parameters exist for the types. They stand for the most common ones.
+/// Whether there are kernels without parameters for the types, as there are for the most common ones.
 fn is_bare(level: Level, types: &KernelTypes, flags: Flags) -> bool {
     use DataType::{Bf16 as B, F16 as H, F32 as F};
     let pair = (types.src.data_type, types.dst.data_type);
@@ -309,7 +308,7 @@ pub(super) fn entry(level: Level, types: &KernelTypes, flags: Flags) -> Option<E
         (S8 | U8, F) => typed::<Byte, F32>(level, rms),
         _ => typed::<F32, F32>(level, rms),
     };
-    // The portable level has these kernels only.
+    // The only kernels of the portable level.
     Some(entry.unwrap_or(match (src.half, dst.half, dst.is_byte(), rms) {
         (_, _, true, true) => portable::<F32, Byte, true, BOTH>,
         (true, _, true, false) => portable::<HalfAsF32, Byte, false, BOTH>,

@@ -9,7 +9,7 @@ use crate::simd::{Element, Fold, Full, LANES, Level, Map, Simd, Terms, Width, un
 /// The modes of a gradient.
 pub(super) const LAYER: u8 = 0;
 pub(super) const RMS: u8 = 1;
-/// Combined with one of the above: the statistics are constants.
+/// Added to one of the above: the statistics are constants.
 pub(super) const GLOBAL: u8 = 2;
 
 /// How a kernel uses the parameters: the column sums that it adds to, and whether it reads scale.
@@ -18,13 +18,13 @@ pub(super) const SUM_SHIFT: u8 = 2;
 pub(super) const SUM_BOTH: u8 = SUM_SCALE | SUM_SHIFT;
 pub(super) const READ_SCALE: u8 = 4;
 
-/// What a kernel computes: the mode and the column sums. Some kernels add to sums that the problem does not have, which
-/// are then not joined.
+/// What a kernel computes: the mode and the column sums. Some kernels sum more than the problem has; those sums are not
+/// joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kind {
     pub(super) mode: u8,
     pub(super) sums: u8,
-    /// Whether the problem has a scale. Kernels that add to column sums read one in any case.
+    /// Whether the problem has a scale. Kernels with column sums read one anyway.
     pub(super) scaled: bool,
 }
 
@@ -43,16 +43,16 @@ impl Kind {
         Self { mode, sums, scaled: p.flags.scale() }
     }
 
-    /// Whether the f32 kernel of a level reads scale, as those that add to column sums do.
+    /// Whether the f32 kernel of a level reads scale. Those with column sums do.
     pub(super) fn reads_scale(self, level: Level) -> bool {
         self.scaled || self.sums != 0 || self.mode & GLOBAL != 0 || level == Level::Portable
     }
 }
 
-/// Rows stored at once, so that scale and the column chains are loaded once for all.
+/// Rows stored together, so scale and the column chains are loaded once for all of them.
 pub(super) const TILE: usize = 2;
 
-/// A row whose statistics and sums are computed.
+/// A row with its statistics and sums.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     pub(super) src: *const u8,
@@ -67,7 +67,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// A placeholder. Rows are prepared in one loop, so that the sweep is compiled once.
+    /// A placeholder. All rows are prepared in one loop, so the sweep is compiled once.
     pub(super) const EMPTY: Self = Self {
         src: std::ptr::null(),
         diff_dst: std::ptr::null(),
@@ -87,7 +87,7 @@ pub(super) struct Types<Src, Dd, Ds> {
     pub(super) diff_src: Ds,
 }
 
-/// `sum(d)` and `sum(d*xhat)` of a row, without the first with RMS.
+/// `sum(d)` and `sum(d*xhat)` of a row; only the latter with RMS.
 pub(super) struct RowSums<S: Simd, Src, Dd, const MODE: u8, const PARAMS: u8> {
     pub(super) src_type: Src,
     pub(super) dd_type: Dd,
@@ -161,7 +161,7 @@ pub(super) struct Vectors<S: Simd> {
 }
 
 impl<S: Simd> Vectors<S> {
-    /// A vector of diff_src. Its column terms are added to the chains of diff_scale and diff_shift.
+    /// A vector of diff_src. Adds its column terms to the chains of diff_scale and diff_shift.
     ///
     /// # Safety
     /// The CPU supports the instruction set of `S`.
@@ -203,7 +203,7 @@ pub(super) struct Gradient<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8, co
 impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, const R: usize>
     Gradient<'_, Src, Dd, Ds, MODE, PARAMS, R>
 {
-    /// The vectors of diff_src at element `i`, after their column terms are added.
+    /// Adds the column terms at element `i` and returns the vectors of diff_src.
     ///
     /// All rows are loaded before any is stored: a load after a store to an address that differs by a multiple of 4 KiB
     /// waits for the store (4K aliasing).
@@ -266,7 +266,7 @@ impl<
     }
 }
 
-/// [`Gradient`] with non-temporal stores, while the next rows are prefetched.
+/// [`Gradient`] with non-temporal stores. Prefetches the next rows.
 pub(super) struct Stream<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
     pub(super) gradient: Gradient<'a, Src, Dd, Ds, MODE, PARAMS, TILE>,
     /// The next rows of src and diff_dst, which need not exist.

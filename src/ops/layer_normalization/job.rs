@@ -1,5 +1,5 @@
-//! The arguments of a kernel in one execution, forward or backward: addresses, types, row offsets, and the scalars
-//! that are computed for several rows at once.
+//! The arguments of a kernel in one execution, forward or backward: addresses, types, row offsets, and scalars computed
+//! for several rows at once.
 
 use super::schedule::{LongRows, Pipelining, SHORTEST_STRETCH};
 use crate::rows::statistics::{Statistics, mean_in_range, reciprocal, variance_is_usable};
@@ -10,7 +10,7 @@ use crate::tensor::{DataType, RowMap};
 /// Where the statistics come from, and whether they are outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StatisticsUse {
-    /// Computed for internal use.
+    /// Computed, but not stored.
     Hidden,
     /// Computed and stored.
     Written,
@@ -22,7 +22,7 @@ pub(super) enum StatisticsUse {
 #[derive(Clone, Copy)]
 pub(super) struct Forward {
     pub(super) cols: usize,
-    /// The columns whose mean square is taken; fewer than all for a partial norm.
+    /// The number of columns in the mean square; fewer than all for a partial norm.
     pub(super) stat_cols: usize,
     pub(super) epsilon: f64,
     pub(super) src_type: DataType,
@@ -34,14 +34,14 @@ pub(super) struct Forward {
     pub(super) variance: *mut f32,
     pub(super) scale: *const f32,
     pub(super) shift: *const f32,
-    /// Whether dst is an intermediate that a later step rounds to fewer bits.
+    /// Whether a later step rounds dst to fewer bits.
     pub(super) rounded_again: bool,
     pub(super) src_rows: RowMap,
     pub(super) dst_rows: RowMap,
     pub(super) stat_rows: RowMap,
     pub(super) statistics: StatisticsUse,
     pub(super) rms: bool,
-    /// Scales applied before results are rounded to integers.
+    /// Scales applied before rounding to integers.
     pub(super) factors: Factors,
     /// Fused post-operations.
     pub(super) post_ops: FusedPostOps,
@@ -81,8 +81,8 @@ impl Forward {
         }
     }
 
-    /// Whether the kernels for several rows at once can be used although the distances between rows vary: stretches of
-    /// rows with constant distances are long enough, as the heads of a token inside a packed projection.
+    /// Whether the distances between rows vary, but stay constant over stretches that are long enough for the kernels
+    /// for several rows at once. The heads of a token in a packed projection are an example.
     #[inline]
     pub(super) fn has_stretches(&self) -> bool {
         let (src, dst) = (self.src_rows.innermost().1, self.dst_rows.innermost().1);
@@ -90,13 +90,13 @@ impl Forward {
         !even && src.min(dst) >= SHORTEST_STRETCH
     }
 
-    /// The stretch from a row to before `last` at the most: the job with constant distances, and its end.
+    /// The longest stretch that begins at a row, up to `last`: a job with constant distances, and the end.
     pub(super) fn stretch(&self, row: usize, last: usize) -> (Self, usize) {
         let maps = [self.src_rows, self.dst_rows];
         let end = maps.iter().fold(last, |end, map| end.min(row.saturating_add(map.stretch(row))));
         let [(src, src_rows), (dst, dst_rows)] = maps.map(|map| {
             let (step, _) = map.innermost();
-            // Rows keep their numbers, so the address is that of a row 0, which need not exist.
+            // Rows keep their numbers, so the address is that of row 0, which need not exist.
             (map.offset(row).wrapping_sub(row.wrapping_mul(step)), RowMap::every(step))
         });
         let job = Self {
@@ -162,13 +162,13 @@ impl Forward {
 pub(super) enum ShortRows {
     /// One row at a time, as for long rows.
     None,
-    /// 16 rows at once, by a function of their own.
+    /// 16 rows at once, by a separate function.
     Separate(ShortStatistics),
-    /// 16 rows at once, while 16 earlier ones are stored.
+    /// 16 rows at once, overlapped with storing 16 earlier ones.
     Overlapped,
 }
 
-/// Short rows that are computed together: one per lane.
+/// Short rows computed together, one per lane.
 pub(super) const ROWS_AT_ONCE: usize = LANES;
 
 /// The scalars of [`ROWS_AT_ONCE`] rows, one per lane; see [`Row`](super::normalize::Row).
@@ -183,11 +183,11 @@ impl ShortScalars {
         Self { high: [0.0; ROWS_AT_ONCE], low: [0.0; ROWS_AT_ONCE], r: [0.0; ROWS_AT_ONCE] };
 }
 
-/// Computes the scalars of [`ROWS_AT_ONCE`] rows from a first one on, `src_step` bytes apart. Returns false if one of
-/// them needs the row-by-row kernel.
+/// Computes the scalars of [`ROWS_AT_ONCE`] rows from an index, `src_step` bytes apart. Returns false if one of them
+/// needs the row-by-row kernel.
 pub(super) type ShortStatistics = unsafe fn(&Forward, usize, usize, &mut ShortScalars) -> bool;
 
-/// The mean, or 0 without one, and the variance at an index.
+/// The mean (0 without one) and the variance at an index.
 ///
 /// # Safety
 /// `mean` is null or has an element `at`, and so does `variance`.
@@ -217,7 +217,7 @@ pub(super) struct Backward {
     pub(super) mean: *const f32,
     pub(super) variance: *const f32,
     pub(super) scale: *const f32,
-    /// Whether diff_src is an intermediate that a later step rounds to fewer bits.
+    /// Whether a later step rounds diff_src to fewer bits.
     pub(super) rounded_again: bool,
     pub(super) src_rows: RowMap,
     /// The stride of src's last dimension, if src is not staged.
@@ -229,7 +229,7 @@ pub(super) struct Backward {
     pub(super) rms: bool,
     /// Whether the kernel sums diff_scale and diff_shift.
     pub(super) sums: [bool; 2],
-    /// Whether more rows of the block follow, so that a chain of column sums may stay open.
+    /// Whether the block has more rows, so a chain of column sums may stay open.
     pub(super) more: bool,
     /// Whether diff_src is stored non-temporally.
     pub(super) streams: bool,
@@ -276,7 +276,7 @@ impl Backward {
         ColumnSums::new(self.cols, self.sums, block)
     }
 
-    /// The mean and `1/sqrt(variance + epsilon)` of a row in f32, for steps after the gradient.
+    /// The mean and `1/sqrt(variance + epsilon)` of a row in f32, for the steps after the gradient.
     pub(super) fn scalars(&self, row: usize) -> (f32, f32) {
         // SAFETY: the row exists.
         let found = match unsafe { self.given(row) } {
@@ -286,7 +286,7 @@ impl Backward {
         (found.mean as f32, reciprocal(found.variance, self.epsilon) as f32)
     }
 
-    /// The statistics of a row whose variance f32 cannot hold.
+    /// The statistics of a row whose variance does not fit f32.
     fn recomputed(&self, row: usize) -> Statistics {
         let start = self.src_rows.offset(row);
         let x = |col| {
@@ -336,6 +336,6 @@ impl ChainScalars {
     };
 }
 
-/// Computes the scalars of the chain that begins at a row, with the byte distances between rows of src and diff_dst.
-/// Returns false if one of the rows needs the row-by-row kernel.
+/// Computes the scalars of the chain that begins at a row, given the byte distances between rows of src and of
+/// diff_dst. Returns false if one of the rows needs the row-by-row kernel.
 pub(super) type ChainEntry = unsafe fn(&Backward, usize, (usize, usize), &mut ChainScalars) -> bool;

@@ -12,7 +12,7 @@ pub(super) const SCALE: u8 = 1;
 const SHIFT: u8 = 2;
 pub(super) const BOTH: u8 = SCALE | SHIFT;
 
-/// A row whose statistics are computed.
+/// A row with its statistics.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
     pub(super) src: *const u8,
@@ -24,7 +24,7 @@ pub(super) struct Row {
     pub(super) r: f32,
 }
 
-/// A row whose scalars are broadcast to all lanes.
+/// A row with its scalars broadcast to all lanes.
 #[derive(Clone, Copy)]
 pub(super) struct RowParams<S: Simd> {
     src: *const u8,
@@ -63,7 +63,7 @@ impl<S: Simd> RowParams<S> {
     }
 }
 
-/// Stores `R` rows at once, so that scale and shift are loaded once for all.
+/// Stores `R` rows together, so scale and shift are loaded once for all of them.
 pub(super) struct Normalize<S: Simd, Src, Dst, const RMS: bool, const AFFINE: u8, const R: usize> {
     pub(super) src_type: Src,
     pub(super) dst_type: Dst,
@@ -156,7 +156,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     }
 }
 
-/// Prefetches a row while another is read.
+/// Prefetches one row while another is read.
 pub(super) struct Prefetch {
     pub(super) row: *const u8,
     /// Bytes of an element.

@@ -1,4 +1,4 @@
-//! The operation as the primitives see it: its queries, and which implementation runs it.
+//! The operation: its queries, and which implementation runs a problem.
 
 use super::problem::LayerNormalization;
 use super::simd_impl::{DENSE, SHORT};
@@ -77,7 +77,7 @@ impl Op for LayerNormalization {
             )
         };
         let shared = arguments.get(input.1);
-        // Empty tensors share nothing, whatever their addresses are.
+        // Empty tensors share nothing, whatever their addresses.
         if !shared.is_null()
             && shared == arguments.get(output.1)
             && !input.0.has_zero_dim()

@@ -1,5 +1,5 @@
-//! The plan of a problem, made at creation: the pipeline of its rows and everything that an execution needs to fill in
-//! the kernels' jobs.
+//! The plan of a problem, made at creation: the pipeline of its rows, and what an execution needs to fill in the
+//! kernels' jobs.
 
 use super::forward;
 use super::gradient::{Kind, SUM_SCALE, SUM_SHIFT};
@@ -30,13 +30,13 @@ pub(super) struct Plan {
     statistics: StatisticsUse,
     global_stats: bool,
     rms: bool,
-    /// The columns whose mean square is taken.
+    /// The number of columns in the mean square.
     stat_cols: usize,
     /// The argument whose rows are normalized.
     src: i32,
     /// The stride of src's last dimension.
     src_step: usize,
-    /// Whether the kernels apply scale and shift, not the chain.
+    /// Whether the kernels, not the chain, apply scale and shift.
     kernel_parameters: bool,
     diff_scale_type: DataType,
     stat_rows: RowMap,
@@ -44,9 +44,9 @@ pub(super) struct Plan {
     sums: [bool; 2],
     /// The argument ids and types of the scales of src and dst, if the kernels apply them.
     scales: Option<[Option<(i32, DataType)>; 2]>,
-    /// Post-operations that the kernels apply.
+    /// Post-operations fused into the kernels.
     fused: Option<PostOpChain>,
-    /// Whether the kernels' dst or diff_src is rounded to fewer bits by a later step.
+    /// Whether a later step rounds the kernels' dst or diff_src to fewer bits.
     rounded_again: bool,
 }
 
@@ -56,7 +56,7 @@ impl Plan {
         Self::new(problem, None)
     }
 
-    /// For the kernels of a level, with the tensors as `types`.
+    /// For the kernels of a level, whose tensors have these types.
     pub(super) fn staged(
         problem: &LayerNormalization,
         level: Level,
@@ -128,8 +128,7 @@ impl Plan {
         })
     }
 
-    /// Whether the rows of src and dst follow one another without gaps, in stretches at least, or are staged, where they
-    /// may.
+    /// Whether the rows of src and dst are contiguous, at least in stretches, or staged, which can make them so.
     pub(super) fn has_dense_rows(&self) -> bool {
         let dense = |rows: &RowMap| rows.innermost().0 == self.pipeline.cols;
         self.pipeline.is_staged() || self.pipeline.maps[..2].iter().all(dense)
@@ -139,7 +138,7 @@ impl Plan {
         self.pipeline.scratchpad_size()
     }
 
-    /// A parameter's argument, or null if no kernel applies it.
+    /// The address of a parameter; null if no kernel applies it.
     #[inline]
     fn parameter(&self, execution: &Execution<'_>, id: i32) -> *mut u8 {
         if self.kernel_parameters { execution.arguments.get(id) } else { std::ptr::null_mut() }
@@ -181,7 +180,7 @@ impl Plan {
         Factors::new(value(src), value(dst))
     }
 
-    /// What decides how long rows are pipelined.
+    /// The inputs of [`Pipelining::new`](super::schedule::Pipelining::new).
     #[inline]
     fn long_rows(&self, schedule: Schedule, streams: bool) -> LongRows {
         let Pipeline { cols, types: [src, dst, _], .. } = self.pipeline;
@@ -331,14 +330,14 @@ impl Plan {
     }
 }
 
-/// Whether backward stores non-temporally, beside loads from diff_dst and others: the limit is that of one thread, whatever
-/// their number.
+/// Whether backward stores non-temporally. It also loads diff_dst and others, so the limit is that of one thread,
+/// whatever their number.
 fn streams(bytes: usize, stores: *mut u8, loads: [*mut u8; 3]) -> bool {
     let apart = |loads: &*mut u8| !Schedule::is_aliased(stores, *loads);
     Schedule::streams_bytes(bytes, 1) && loads[1] != stores && loads.iter().all(apart)
 }
 
-/// Scale and shift, with neutral values if the kernels read what is absent.
+/// Scale and shift, with neutral values where kernels read one that the problem does not have.
 fn parameters(p: &LayerNormalization, kernels: Option<(Level, &KernelTypes)>) -> [Parameter; 2] {
     // The kernels of long rows read what they need; those of short ones may read everything.
     let reads = match kernels {

@@ -17,8 +17,8 @@ const NAMES: Names = Names {
     backward: "backward layer normalization",
 };
 
-/// Rejects flags that oneDNN does not have if the forward problem has others. It does not compare the rest, as oneDNN
-/// does not.
+/// Rejects flags that oneDNN does not have if they differ from the forward problem's. It ignores oneDNN's own flags, as
+/// oneDNN does.
 fn check_hint(flags: u32, hint: Option<u32>) -> Result<()> {
     let own = Flags::own(Flags::new(flags)?.bits());
     match hint.map(Flags::own) {
@@ -60,7 +60,7 @@ pub(crate) struct BackwardParameters<'a> {
 /// A checked problem: rows along the last dimension.
 #[derive(Debug)]
 pub(crate) struct LayerNormalization {
-    /// What normalizations share.
+    /// The part shared by all normalizations.
     base: Normalization,
     pub(super) rows: usize,
     pub(super) cols: usize,
@@ -115,7 +115,7 @@ impl LayerNormalization {
         Ok(problem)
     }
 
-    /// The part that both directions share.
+    /// The part shared by both directions.
     fn common(
         common: &Common<'_>,
         stat: Option<&MemoryDesc>,
@@ -146,12 +146,12 @@ impl LayerNormalization {
         Ok(())
     }
 
-    /// The elements whose mean square is taken.
+    /// The number of elements in the mean square.
     pub(super) fn stat_cols(&self) -> usize {
         self.around.partial.map_or(self.cols, |elements| elements as usize)
     }
 
-    /// The steps around the kernels, with rows in an order of the outer dimensions.
+    /// The steps before and after the kernels, with rows in an order of the outer dimensions.
     pub(super) fn steps(&self, order: &[usize]) -> Option<rows::Around> {
         rows::Around::of(self, MemoryDesc::clone, order)
     }

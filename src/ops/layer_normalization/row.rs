@@ -1,8 +1,8 @@
 //! The statistics of a row, and when f32 is accurate enough for them.
 //!
-//! One sweep sums the squares of a row about its provisional mean, that of its first elements, and the values or the
-//! deviations from it. The variance is the mean square less the square of the provisional mean's error. If that
-//! correction is too large, [`two_pass`] takes the squares about the mean itself. If squares overflow or vanish in f32,
+//! One sweep sums the squares of a row about its provisional mean, which is the mean of its first elements, and the
+//! values or the deviations. The variance is the mean square less the square of the provisional mean's error. If that
+//! correction is too large, [`two_pass`] sums the squares about the mean itself. If squares overflow or vanish in f32,
 //! the row needs f64.
 
 use crate::rows::row_lanes::{RowLanes, per_col_of, variance_about};
@@ -11,8 +11,8 @@ use crate::simd::{Element, F32, Fold, LANES, Simd, Sums, Term, Terms, Width, fol
 use crate::tensor::DataType;
 use std::marker::PhantomData;
 
-/// The mean of the first [`PROVISIONAL_COLS`] elements, roughly, or of all elements of a shorter row; 0 with RMS.
-/// Rounded to f32, it is the value about which the sums of a row are taken.
+/// The mean of about the first [`PROVISIONAL_COLS`] elements, or of all elements of a shorter row; 0 with RMS. Rounded
+/// to f32, it is the value about which the sums of a row are taken.
 ///
 /// # Safety
 /// There are `cols` elements, at least one, and the CPU supports the instruction set of `S`.
@@ -36,7 +36,7 @@ unsafe fn provisional_mean<S: Simd, E: Element, Dst: Element, const RMS: bool>(
     per_col(sum, cols.min(PROVISIONAL_COLS))
 }
 
-/// The sum of the first [`PROVISIONAL_COLS`] elements, roughly, lane by lane.
+/// The lane sums of about the first [`PROVISIONAL_COLS`] elements.
 ///
 /// # Safety
 /// They exist, and the CPU supports the instruction set of `S`.
@@ -54,7 +54,7 @@ pub(super) unsafe fn provisional_lanes<S: Simd, E: Element>(
     }
 }
 
-/// The sum of at most [`PROVISIONAL_COLS`] elements in the order of a fold, lane by lane.
+/// The lane sums of at most [`PROVISIONAL_COLS`] elements in the order of a fold.
 ///
 /// # Safety
 /// There are `cols` elements, and the CPU supports the instruction set of `S`.
@@ -87,24 +87,24 @@ pub(super) unsafe fn value_lanes<S: Simd, E: Element, Dst: Element>(
     }
 }
 
-/// Whether the values of a row of at most [`PROVISIONAL_COLS`] elements are summed in f32, a chain per lane. The
-/// rounding errors do not matter where both src and dst have 16 bits or fewer.
+/// Whether the values of a row of at most [`PROVISIONAL_COLS`] elements are summed in f32, a chain per lane. If src and
+/// dst both have at most 16 bits, the rounding errors do not matter; exact types have none.
 #[inline(always)]
 pub(super) fn sums_values_in_f32<Src: Element, Dst: Element>(src: Src) -> bool {
     src.half() && Dst::HALF || Src::EXACT
 }
 
-/// Whether a type of dst has 16 bits or fewer, as `Element::HALF` says. Deviations are then summed in f32 chains, whose
-/// rounding errors do not matter.
+/// Whether a type of dst has 16 bits or fewer, as `Element::HALF` says. Deviations are then summed in f32 chains,
+/// because the rounding errors do not matter.
 pub(super) fn at_most_16_bits(dst: DataType) -> bool {
     dst.is_half() || matches!(dst, DataType::S8 | DataType::U8)
 }
 
-/// How many elements the provisional mean is taken from.
+/// The number of elements in the provisional mean.
 pub(super) const PROVISIONAL_COLS: usize = 4 * LANES;
 
 /// The terms of a row's statistics: the squares of the deviations from `about` and, unless RMS, the values in f64. If
-/// dst has 16 bits or fewer, the deviations in f32 replace the values: they are as small as the row's spread.
+/// dst has 16 bits or fewer, the deviations in f32 replace the values, since they are as small as the row's spread.
 #[derive(Clone, Copy)]
 pub(super) struct Moments<E, Dst, const RMS: bool> {
     pub(super) element: E,
@@ -160,7 +160,7 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
             } else if Dst::HALF {
                 Terms::with_f32([(d, d)], d)
             } else if E::EXACT {
-                // Exact, so the bits are those of sums in f64.
+                // Exact, so the bits are those of f64 sums.
                 Terms::with_f32([(d, d)], x)
             } else {
                 Terms::with_f64([(d, d)], S::widen(x))
@@ -187,25 +187,25 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
         } else if cols <= PROVISIONAL_COLS {
             self.provisional_mean
         } else {
-            // SAFETY: one row needs no instruction set.
+            // SAFETY: scalar code needs no instruction set.
             unsafe { mean_of_terms::<f64, Dst>(terms, self.about.into(), cols) }
         }
     }
 
-    /// The statistics from the sums; `None` if the row needs f64, or [`two_pass`] because the provisional mean is too
+    /// The statistics from the sums. `None` if the row needs f64, or [`two_pass`] because the provisional mean is too
     /// far from the mean.
     #[inline(always)]
     pub(super) fn statistics(&self, cols: usize, sums: &Sums<1>) -> Option<Statistics> {
         let mean_square = per_col(sums.products[0], cols);
         let mean = self.mean(cols, sums.terms);
-        // SAFETY: one row needs no instruction set.
+        // SAFETY: scalar code needs no instruction set.
         let (variance, trusted) =
             unsafe { variance_about::<f64, RMS>(mean_square, mean, self.about.into()) };
         trusted.then_some(Statistics { mean, variance })
     }
 }
 
-/// The means of rows from the sums of their terms: of the values or, if dst has 16 bits or fewer, of the deviations from
+/// The means of rows, from the sums of their terms: the values or, if dst has 16 bits or fewer, the deviations from
 /// `about`.
 ///
 /// # Safety
@@ -255,7 +255,7 @@ pub(super) unsafe fn two_pass<S: Simd, E: Element, const RMS: bool>(
     }
 }
 
-/// The squares of a row's deviations from `about` in f64, where they do not underflow.
+/// The squares of a row's deviations from `about`, in f64, where they do not underflow.
 struct Deviations<E> {
     element: E,
     src: *const u8,

@@ -1,8 +1,8 @@
-//! The statistics of rows so short that the per-row scalar work would dominate: 16 rows at once, whose scalars are the
-//! lanes of a vector. The bits are those of the row-by-row kernel.
+//! The statistics of rows so short that the per-row scalar work would dominate: 16 rows at once, with their scalars in
+//! the lanes of a vector. The bits are those of the row-by-row kernel.
 //!
-//! Rows of up to [`PROVISIONAL_COLS`] elements have entries of their own here. Longer ones are summed by the forward
-//! kernel while other rows are stored; their scalars are computed here, too.
+//! Rows of up to [`PROVISIONAL_COLS`] elements have their own entries here. The forward kernel sums longer ones while
+//! it stores other rows; this module only computes their scalars.
 
 use super::job::{Forward, ROWS_AT_ONCE, ShortRows, ShortScalars};
 use super::row::{
@@ -66,7 +66,7 @@ impl<S: Simd, Src: Element, const RMS: bool, const NV: usize> LanesOfRows<S>
     #[inline(always)]
     unsafe fn lanes(&self, row: usize) -> S::F64x16 {
         let src = self.first_row.wrapping_add(row * self.step);
-        // SAFETY: guaranteed by the caller. A single chain: the other chains of the fold's group are zero.
+        // SAFETY: guaranteed by the caller. One chain is enough: the fold's other chains are zero.
         unsafe {
             let about = S::splat(if RMS { 0.0 } else { self.provisional[row] });
             let mut chain = S::zero();
@@ -93,7 +93,7 @@ struct Rows<Src> {
 struct RowMoments<S: Simd> {
     provisional: [f32; ROWS_AT_ONCE],
     mean: Sixteen<S>,
-    /// Of the deviations from the provisional means.
+    /// The mean squares of the deviations from the provisional means.
     mean_square: Sixteen<S>,
 }
 
@@ -162,7 +162,7 @@ unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
 ) -> RowMoments<S> {
     let &Rows { element, first_row, step, cols, .. } = rows;
     let mut provisional = [0.0; ROWS_AT_ONCE];
-    // Uninitialised, because zeroing all would take as long as a row. Each is written before it is read.
+    // Uninitialized, because zeroing all would take as long as a row. Each is written before it is read.
     let mut sums = [const { MaybeUninit::uninit() }; ROWS_AT_ONCE];
     // SAFETY: guaranteed by the caller.
     unsafe {
@@ -186,8 +186,8 @@ unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
     }
 }
 
-/// The lane sums of rows about their provisional means: rows of more than [`PROVISIONAL_COLS`] elements, or any with
-/// RMS.
+/// The lane sums of rows about their provisional means, for rows of more than [`PROVISIONAL_COLS`] elements, or any
+/// with RMS.
 pub(super) struct SumsOfRows<S: Simd> {
     provisional: [f32; ROWS_AT_ONCE],
     squares: [MaybeUninit<S::F64x16>; ROWS_AT_ONCE],
@@ -246,7 +246,7 @@ impl<S: Simd> SumsOfRows<S> {
         }
     }
 
-    /// As [`short_statistics`], for rows from `first` on that were summed.
+    /// As [`short_statistics`], for rows from `first` that were summed.
     ///
     /// # Safety
     /// As [`short_statistics`].
@@ -312,7 +312,7 @@ unsafe fn statistics_of<S: Simd, const RMS: bool>(
 }
 
 entry_points! {
-    /// The statistics of short rows, per level. Of `Dst` only `HALF` matters.
+    /// The statistics of short rows, per level. Only `Dst::HALF` matters.
     mod entries: short_statistics<Src: Element, Dst: Element; const RMS: bool>(
         job: &Forward, first: usize, src_step: usize, scalars: &mut ShortScalars
     ) -> bool;

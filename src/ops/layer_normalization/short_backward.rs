@@ -17,9 +17,9 @@ use crate::simd::{Element, First, Full, LANES, Simd, Width, add_wide, unroll};
 impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     Kernel<'_, Src, Dd, Ds, MODE, PARAMS>
 {
-    /// Runs whole chains of short rows from `first` on; returns the row it stopped at.
+    /// Runs whole chains of short rows from `first`. Returns the row it stopped at.
     ///
-    /// The scalars of very short rows are computed a chain ahead, so that the stores hide the latency of their square
+    /// The scalars of very short rows are computed one chain ahead, so the stores hide the latency of their square
     /// roots and divisions.
     #[inline(always)]
     pub(super) unsafe fn short_chains<S: Simd>(&self, first: usize, last: usize) -> usize {
@@ -105,7 +105,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         }
     }
 
-    /// Stores `N` vectors of each row from element `i` on, non-temporally with `STREAMS`, and adds their column terms.
+    /// Stores `N` vectors of each row at element `i`, non-temporally with `STREAMS`, and adds their column terms.
     #[inline(always)]
     unsafe fn store_columns<S: Simd, const N: usize, const STREAMS: bool>(
         &self,
@@ -191,12 +191,12 @@ struct ChainRows<'a> {
     /// The distances between rows of src, diff_dst and diff_src, in bytes.
     steps: (usize, usize, usize),
     scalars: &'a ChainScalars,
-    /// Whether the chain after the next one is prefetched.
+    /// Whether to prefetch the chain after the next one.
     prefetches: bool,
 }
 
 impl ChainRows<'_> {
-    /// Prefetches `n` elements from `i` on of the row two chains later, which need not exist.
+    /// Prefetches `n` elements at `i` of the row two chains later, which need not exist.
     ///
     /// # Safety
     /// The CPU supports the instruction set of `S`.
@@ -215,7 +215,7 @@ impl ChainRows<'_> {
         }
     }
 
-    /// A row's scalars and its addresses in src, diff_dst and diff_src.
+    /// A row's scalars, and its addresses in src, diff_dst and diff_src.
     ///
     /// # Safety
     /// The row is in the chain, and the CPU supports the instruction set of `S`.

@@ -16,8 +16,8 @@ use crate::simd::{Element, Simd, map};
 impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     Kernel<'_, Src, Dst, RMS, AFFINE>
 {
-    /// Runs short rows from `first` on, 16 at a time, up to `last` or to 16 that the row-by-row kernel must handle.
-    /// Returns the row it stopped at.
+    /// Runs short rows from `first`, 16 at a time, up to `last` or to 16 rows that need the row-by-row kernel. Returns
+    /// the row it stopped at.
     #[inline(always)]
     pub(super) unsafe fn short_rows<S: Simd>(&self, first: usize, last: usize) -> usize {
         let job = self.job;
@@ -40,7 +40,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
-    /// Storing a row overlaps with summing the row 16 later: loads and stores alternate, as in a copy, and nothing
+    /// Storing a row overlaps with summing the row 16 later. Loads and stores alternate, as in a copy, and nothing
     /// waits for a square root or a division.
     #[inline(always)]
     unsafe fn overlapped_rows<S: Simd>(
@@ -53,7 +53,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let (cols, src_type) = (job.cols, self.src_type);
         let mut sums = SumsOfRows::<S>::NONE;
         let mut scalars = ShortScalars::NONE;
-        // Rows before `row` are stored. If `ready`, the scalars are those of the 16 rows from `row` on.
+        // Rows before `row` are stored. If `ready`, the scalars are those of the 16 rows from `row`.
         let (mut row, mut ready) = (first, false);
         unsafe {
             let non_temporal = self.non_temporal(row, dst_step);
@@ -107,14 +107,14 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         if self.job.streams && bytes > 64 { bytes } else { 0 }
     }
 
-    /// Whether rows from `row` on are stored non-temporally.
+    /// Whether rows from `row` are stored non-temporally.
     #[inline(always)]
     pub(super) fn non_temporal(&self, row: usize, dst_step: usize) -> bool {
         self.job.streams && self.dst_type.streams(self.dst(row)) && dst_step.is_multiple_of(64)
     }
 
-    /// The scalars of 16 rows are computed as vectors, then the rows are stored. For very short rows the next 16 rows'
-    /// scalars are computed first, so that the stores hide the latency of their square roots and divisions.
+    /// Computes the scalars of 16 rows as vectors, then stores the rows. For very short rows it computes the scalars of
+    /// the next 16 rows first, so the stores hide the latency of their square roots and divisions.
     #[inline(always)]
     unsafe fn separate_rows<S: Simd>(
         &self,
@@ -150,7 +150,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         row
     }
 
-    /// Stores [`ROWS_AT_ONCE`] rows from `row` on.
+    /// Stores [`ROWS_AT_ONCE`] rows from `row`.
     #[inline(always)]
     unsafe fn store_short<S: Simd>(
         &self,
@@ -181,7 +181,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                     |j: usize| src.wrapping_add(j * src_step),
                     |j: usize| dst.wrapping_add(j * dst_step),
                 );
-                // Written out: the arrays of a loop may go through memory.
+                // Unrolled by hand: arrays indexed in a loop may go through memory.
                 let rows = [
                     RowParams::from_lane(scalars, i, src, dst),
                     RowParams::from_lane(scalars, i + 1, src_at(1), dst_at(1)),

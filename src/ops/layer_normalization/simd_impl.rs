@@ -1,6 +1,7 @@
-//! The vector implementations of a level: for rows of a few dense vectors, for short rows, and for all.
+//! The vector implementations of a level: one for rows of a few dense vectors, one for short rows, and one for all
+//! rows.
 //!
-//! The first two run groups of rows; rows that do not fill a group are left to the general kernel.
+//! The first two run groups of rows. The general kernel runs rows that do not fill a group.
 
 use super::backward;
 use super::chain;
@@ -50,7 +51,7 @@ pub(super) fn make(
     Ok(counted(Vectorized { variant, plan, run })?)
 }
 
-/// The names of the special implementations.
+/// The names of the specialized implementations.
 pub(super) const DENSE: &str = "dense";
 pub(super) const SHORT: &str = "short";
 
@@ -94,13 +95,13 @@ fn run(
     Ok(Run::Forward(forward::entry(level, types, p.kernel_flags()), short, dense, f64_rows))
 }
 
-/// The kernels of a direction; the f64 one runs the rows that the others leave.
+/// The kernels of a direction. The f64 kernel runs the rows that the others leave.
 enum Run {
     Forward(Option<forward::Entry>, ShortRows, Dense, f64_forward::Entry),
     Backward(Option<backward::Entry>, Option<ChainEntry>, f64_backward::Entry, JoinEntry),
 }
 
-/// Runs rows from the first to before the last.
+/// Runs rows `row` to `last - 1`.
 ///
 /// # Safety
 /// The rows exist, no other thread runs them, and the CPU supports the level of the kernels.

@@ -1,6 +1,6 @@
-//! The types that the kernels see: each level has kernels for the common combinations, and the rest is staged as f32.
+//! The types that the kernels see. Each level has kernels for the common combinations; other types are staged as f32.
 //!
-//! Staging changes no bit. Where sums depend on a tensor having 16 bits or fewer, its stage has the type
+//! Staging changes no bit. If the sums depend on a tensor having 16 bits or fewer, its stage has the type
 //! [`HalfAsF32`](crate::simd::HalfAsF32), which sums like a 16-bit type.
 
 use super::problem::LayerNormalization;
@@ -16,7 +16,7 @@ pub(super) struct KernelType {
     pub(super) data_type: DataType,
     /// Whether it is summed as a type of 16 bits or fewer.
     pub(super) half: bool,
-    /// Whether a later step rounds the output to fewer bits, so that f64 must be rounded to odd first.
+    /// Whether a later step rounds the output to fewer bits. f64 must then be rounded to odd first.
     pub(super) rounded_again: bool,
 }
 
@@ -59,7 +59,7 @@ impl KernelTypes {
         [self.src, self.dst, self.diff_src].iter().any(|t| t.data_type == DataType::F64)
     }
 
-    /// Whether the output of the kernels is rounded to fewer bits later.
+    /// Whether a later step rounds the kernels' output to fewer bits.
     pub(super) fn rounds_again(&self, forward: bool) -> bool {
         if forward { self.dst.rounded_again } else { self.diff_src.rounded_again }
     }
@@ -72,7 +72,7 @@ impl KernelTypes {
         use DataType::{Bf16, F16, F32, F64, S8, U8};
         let (src, dst) = (p.normalized_type(), LayerNormalization::type_of(&p.dst));
         let post_ops_fit = post_ops_fit(p)?;
-        // Chains that are not fused are applied in f32. The kernels apply the scales of integers themselves.
+        // Chains that are not fused are applied in f32. The kernels themselves apply the scales of integers.
         let dst = match dst {
             _ if post_ops_fit => dst,
             _ if has_chain(p) => F32,
@@ -163,7 +163,7 @@ pub(super) fn post_ops_fit(p: &LayerNormalization) -> Result<bool> {
     Ok(chain.is_some_and(|chain| chain.is_fusible()))
 }
 
-/// The type itself if the kernels load and store it, or else f32, to which the others are converted.
+/// The type itself if the kernels load and store it, else f32, to which it is converted.
 fn floating(data_type: DataType) -> DataType {
     match data_type {
         DataType::F64 | DataType::F32 | DataType::Bf16 | DataType::F16 => data_type,

@@ -1,7 +1,6 @@
 //! Conversion of runs of elements: load as f32 or f64, compute, round and store.
 //!
-//! Each loop handles one type without branches, so that the compiler vectorises it for each
-//! instruction set.
+//! Each loop handles one type without branches, so the compiler vectorizes it for each instruction set.
 
 use crate::simd::{LANES, Simd, entry_points, read_scalar, read_wide, write_scalar, write_wide};
 use crate::tensor::{DataType, Support, for_type};

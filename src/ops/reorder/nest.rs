@@ -12,8 +12,8 @@ pub(super) struct Loop {
     pub(super) dst: usize,
 }
 
-/// The loops over all elements, with the smallest stride in dst innermost. `None` if the blocks of
-/// src and dst do not divide each other, or do not divide a dimension.
+/// The loops over all elements, with the smallest stride in dst innermost. `None` if the blocks of src and dst do not
+/// divide each other or a dimension.
 pub(super) fn loops(src: &MemoryDesc, dst: &MemoryDesc) -> Result<Option<Vec<Loop>>> {
     let (from, to) = (Offsets::of(src)?, Offsets::of(dst)?);
     let mut loops = Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn loops(src: &MemoryDesc, dst: &MemoryDesc) -> Result<Option<Vec<Loo
         }
     }
     loops.retain(|l| l.count != 1);
-    // Loops with equal strides may change places.
+    // Loops with equal strides are interchangeable.
     loops.sort_unstable_by_key(|l| (std::cmp::Reverse(l.dst), std::cmp::Reverse(l.src)));
     let mut merged: Vec<Loop> = Vec::new();
     for l in loops {

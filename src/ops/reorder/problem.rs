@@ -31,7 +31,7 @@ pub(super) struct Quantizations {
 }
 
 impl Quantizations {
-    /// Each with the argument that holds its values.
+    /// All of them, each with the argument that holds its values.
     pub(super) fn all(&self) -> [(Option<Quantized>, i32); 4] {
         let (scales, points) = (sys::NORM_ARG_ATTR_SCALES, sys::NORM_ARG_ATTR_ZERO_POINTS);
         [

@@ -33,7 +33,7 @@ pub(super) fn make(
     })?)
 }
 
-/// The index of an element's scale or zero point: sizes and strides, innermost dimension first.
+/// Where an element's scale or zero point is: sizes and strides, innermost dimension first.
 struct ValueIndices(ArrayVec<(usize, usize), MAX_NDIMS>);
 
 impl ValueIndices {
@@ -63,7 +63,7 @@ impl ValueIndices {
 
 struct Reference {
     variant: &'static Variant,
-    /// Of src and dst.
+    /// The types of src and dst.
     types: (DataType, DataType),
     quantized: Quantizations,
     src: Offsets,

@@ -1,5 +1,5 @@
-//! The vector implementations. Runs that are dense in dst are converted at once. If they are not
-//! dense in src, tiles are transposed first.
+//! The vector implementations. Runs that are dense in dst are converted at once. If they are not dense in src, tiles
+//! are transposed first.
 
 use super::convert::{Conversion, Entry, entry};
 use super::nest::{Loop, loops};
@@ -16,10 +16,9 @@ use norm_sys as sys;
 const ELEMENTS_PER_THREAD: usize = 16 * 1024;
 /// Elements of a run per block of a split.
 const RUN: usize = 4096;
-/// Lines of a transposed tile: adjacent elements in src, a few cache lines for any type.
+/// Lines of a transposed tile: elements that are adjacent in src, a few cache lines for any type.
 const LINES: usize = 32;
-/// Elements per line of a tile: enough for one call of the conversion, while the tile stays in
-/// cache.
+/// Elements per line of a tile: enough for one call of the conversion, while the tile stays in cache.
 const LINE: usize = 128;
 
 /// The vector implementation at a level, or why it does not support the problem.
@@ -41,7 +40,7 @@ pub(super) fn make(
         Some(last) if last.dst == 1 => outer.pop().unwrap_or(unit),
         _ => unit,
     };
-    // If the run is strided in src, the loop that is contiguous in src.
+    // If the run is strided in src, tiles also span the loop that is contiguous in src.
     let across = match outer.iter().position(|l| l.src == 1) {
         Some(at) if run.src != 1 => outer.remove(at),
         _ => Loop { count: 1, src: 0, dst: 0 },
@@ -67,7 +66,7 @@ pub(super) fn make(
 
 struct Runs {
     variant: &'static Variant,
-    /// Of src and dst.
+    /// The types of src and dst.
     types: (DataType, DataType),
     quantized: Quantizations,
     convert: Entry,
@@ -93,7 +92,7 @@ impl Implementation for Runs {
 
     fn execute(&self, execution: &Execution<'_>) -> usize {
         let arguments = execution.arguments;
-        // Before the data: at block ends, padding and data share a cache line.
+        // Before the data, because padding and data share a cache line at the ends of blocks.
         // SAFETY: the buffers were checked.
         unsafe { self.padding.clear(arguments.get(sys::NORM_ARG_DST)) };
         let (src_type, dst_type) = self.types;

@@ -27,9 +27,9 @@ pub(super) struct Job<'a> {
     pub(super) algorithm: SoftmaxAlgorithm,
     /// src and dst, or dst, diff_dst and diff_src, in f32.
     pub(super) tensors: &'a [RowTensor; TENSORS],
-    /// The logarithms of the sums, forward; one element a row.
+    /// Forward: the logarithm of each row's sum.
     pub(super) stats: Option<RowTensor>,
-    /// Whether the maximum of a row is taken while the row before is summed.
+    /// Whether a row's maximum is computed while the row before it is summed.
     pub(super) ahead: bool,
 }
 
@@ -41,16 +41,16 @@ impl Job<'_> {
     }
 }
 
-/// Independent maxima of the long loop.
+/// Independent maxima in the long loop.
 const CHAINS: usize = 4;
 
-/// The largest of `cols` elements; NaN is ignored.
+/// The largest of `cols` elements; ignores NaN.
 ///
 /// # Safety
 /// There is at least one, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn largest<S: Simd>(row: *const f32, cols: usize) -> f32 {
-    // SAFETY: guaranteed by the caller; the last vector overlaps the one before.
+    // SAFETY: guaranteed by the caller; the last vector overlaps the previous one.
     unsafe {
         let lowest = Lanes::<S>::new(S::splat(f32::NEG_INFINITY));
         if cols < LANES {
@@ -75,7 +75,7 @@ unsafe fn largest<S: Simd>(row: *const f32, cols: usize) -> f32 {
     }
 }
 
-/// The maximum of a row, taken vector by vector.
+/// The maximum of a row, computed vector by vector.
 struct Largest<S: Simd> {
     row: *const f32,
     largest: Cell<Lanes<S>>,
@@ -100,10 +100,10 @@ impl<S: Simd> Map<S> for Largest<S> {
     }
 }
 
-/// A row forward. With `LOG` the factor is the logarithm of the sum, else its reciprocal.
+/// A row forward. With `LOG`, the factor is the logarithm of the sum, else its reciprocal.
 ///
-/// The exponentials of a group are computed first and summed then. In one loop, a sum would wait for a long chain of
-/// dependent instructions, and fewer vectors would fit the processor's window.
+/// The exponentials of a group are all computed before they are summed. In a single loop, each addition would wait for
+/// a long chain of dependent instructions, and fewer vectors would fit the processor's out-of-order window.
 struct Forward<const LOG: bool> {
     src: *const f32,
     dst: *mut f32,
@@ -120,8 +120,8 @@ impl<const LOG: bool> Forward<LOG> {
         if LOG { self.kept.wrapping_add(i % GROUP) } else { self.dst.wrapping_add(i) }
     }
 
-    /// Keeps the exponentials of `n` elements, at most a vector, still raised: the sum and the product with the factor
-    /// lower them.
+    /// Keeps the exponentials of `n` elements, at most a vector, in the scaled form of [`math::raised_exp`]. The sum
+    /// and the product with the factor undo the scaling.
     ///
     /// # Safety
     /// The elements exist, and the CPU supports the instruction set of `S`.
@@ -143,7 +143,7 @@ struct Backward<const LOG: bool> {
     sum: f32,
 }
 
-/// `Fold` and `Map` of a row.
+/// Implements `Fold` and `Map` for a row.
 macro_rules! sweeps {
     ($row:ident,
      { $($more:tt)* }
@@ -231,7 +231,7 @@ pub(super) fn reciprocal(sum: f64) -> f32 {
     if sum == 0.0 { 0.0 } else { (1.0 / sum) as f32 }
 }
 
-/// Returns the maximum of the `next` row, taken while the row is summed, with `AHEAD`.
+/// Computes a row. With `AHEAD`, returns the maximum of the `next` row, computed while this one is summed.
 ///
 /// # Safety
 /// The rows exist in f32, no other thread writes them, and the CPU supports the instruction set of `S`.
@@ -245,7 +245,7 @@ unsafe fn forward_row<S: Simd, const LOG: bool, const AHEAD: bool>(
     let (src, dst) = (job.row(0, row), job.row(1, row));
     // SAFETY: guaranteed by the caller.
     unsafe {
-        // The sweeps may overwrite the row.
+        // Before the sweeps, which may overwrite the row.
         let infinite = match job.stats {
             Some(_) if largest.is_infinite() => Some(stats_of_infinite(src, job.cols, largest)),
             _ => None,
@@ -265,7 +265,7 @@ unsafe fn forward_row<S: Simd, const LOG: bool, const AHEAD: bool>(
             fold::<S, 1, _>(job.cols, &forward)
         };
         let sum = sum.products[0];
-        // All lanes of the logarithm are the same.
+        // All lanes of the logarithm are equal.
         let mut log = 0.0;
         if LOG || job.stats.is_some() {
             log = math::log(Lanes::<S>::new(S::splat(sum as f32))).largest();
@@ -275,7 +275,7 @@ unsafe fn forward_row<S: Simd, const LOG: bool, const AHEAD: bool>(
         if let Some(stats) = &job.stats {
             let value = infinite.unwrap_or(max + log);
             let place = stats.address.cast::<f32>().wrapping_add(stats.rows.offset(row));
-            // The logarithm of NaN, as a maximum, may be lost.
+            // The maximum and the logarithm may lose NaN.
             place.write_unaligned(if sum.is_nan() && infinite.is_none() {
                 f32::NAN
             } else {
@@ -302,14 +302,14 @@ unsafe fn forward_rows<S: Simd, const LOG: bool>(job: &Job<'_>, first: usize, la
         }
         let mut largest = largest::<S>(job.row(0, first), job.cols);
         for row in first..last {
-            // The last row is its own next one.
+            // The last row has no next one and repeats itself.
             let next = job.row(0, (row + 1).min(last - 1));
             largest = forward_row::<S, LOG, true>(job, row, largest, next);
         }
     }
 }
 
-/// The logarithm of the sum of a row whose maximum is infinite: NaN if there is NaN.
+/// The logarithm of the sum of a row with an infinite maximum; NaN if the row has NaN.
 ///
 /// # Safety
 /// The row exists.
@@ -348,7 +348,7 @@ unsafe fn backward_rows<S: Simd, const LOG: bool>(job: &Job<'_>, first: usize, l
     }
 }
 
-/// Rows `first` to `last - 1`.
+/// Computes rows `first` to `last - 1`.
 ///
 /// # Safety
 /// As [`forward_row`], for all of them.

@@ -10,7 +10,7 @@ use crate::tensor::{DataType, Layout, MemoryDesc};
 use norm_sys as sys;
 
 enumerators! {
-    /// What is computed of a row.
+    /// The function of a row.
     SoftmaxAlgorithm: norm_alg_kind_t {
         Accurate = norm_softmax_accurate, "softmax_accurate";
         Log = norm_softmax_log, "softmax_log";
@@ -20,7 +20,7 @@ enumerators! {
 }
 
 impl SoftmaxAlgorithm {
-    /// What is subtracted from the elements of a row with this maximum. NaN in the row keeps it from becoming zeros.
+    /// The value to subtract from the elements of a row with this maximum. NaN in the row keeps it from becoming zeros.
     #[inline(always)]
     pub(super) fn distance_from<T: Copy + PartialEq + From<f32>>(self, max: T) -> T {
         let is_empty = max == T::from(f32::NEG_INFINITY) && self == Self::AccurateInfAsZero;
@@ -34,15 +34,15 @@ pub(crate) struct Softmax {
     pub(super) prop_kind: PropKind,
     pub(super) algorithm: SoftmaxAlgorithm,
     pub(super) axis: usize,
-    /// With the tensors of post-operations resolved; forward only.
+    /// The attributes, with the tensors of post-operations resolved; forward only.
     attr: Attr,
-    /// src and dst, or dst, diff_dst and diff_src; then those of attributes.
+    /// src and dst, or dst, diff_dst and diff_src, then the attributes' arguments.
     pub(super) arguments: Vec<OpArgument>,
 }
 
-/// The tensors of a problem with the axis as the last dimension.
+/// A problem's tensors, with the axis as the last dimension.
 pub(super) struct Operands {
-    /// The arguments; the output is the last, and unused places come after it.
+    /// The argument ids. The output is last, followed by unused places.
     pub(super) ids: [i32; TENSORS],
     pub(super) descs: [MemoryDesc; TENSORS],
     pub(super) output: usize,
@@ -129,7 +129,7 @@ impl Softmax {
         Operands { ids, descs, output: own().count() - 1, rows, cols }
     }
 
-    /// Whether a tensor is f64, and with it the arithmetic.
+    /// Whether a tensor, and hence the arithmetic, is f64.
     pub(super) fn is_wide(&self) -> bool {
         self.arguments.iter().any(|argument| argument.desc.data_type() == Some(DataType::F64))
     }
@@ -140,7 +140,7 @@ impl Softmax {
         Some(self.arguments.iter().find(is_stats)?.desc.with_last(self.axis))
     }
 
-    /// The post-operations of forward's dst, whose rows are counted in an order of the outer dimensions.
+    /// The post-operations of forward's dst, with rows in an order of the outer dimensions.
     pub(super) fn chain(
         &self,
         dst: &MemoryDesc,
@@ -155,7 +155,7 @@ fn check_type(name: &str, desc: &MemoryDesc, forward: bool) -> Result<()> {
     desc.check_type(name, what, |t| t == DataType::F64 || t.is_supported(forward))
 }
 
-/// The logarithms of the sums have the dimensions of src, with 1 along the axis. The layout `any` becomes the dense one.
+/// The logarithms of the sums have the dimensions of src, with 1 along the axis. `any` becomes the dense layout.
 fn resolved_stats(stats: &MemoryDesc, src: &MemoryDesc, axis: usize) -> Result<MemoryDesc> {
     let expected = |(d, dim): (usize, &i64)| if d == axis { 1 } else { *dim };
     if !stats.dims().iter().copied().eq(src.dims().iter().enumerate().map(expected)) {
@@ -176,7 +176,7 @@ fn resolved_stats(stats: &MemoryDesc, src: &MemoryDesc, axis: usize) -> Result<M
     Ok(stats)
 }
 
-/// The axis, one of the dimensions of a tensor that must have a layout.
+/// The axis, checked against a tensor that must have a layout.
 fn checked_axis(axis: i32, name: &str, desc: &MemoryDesc) -> Result<usize> {
     desc.check_layout(name)?;
     let ndims = desc.ndims();

@@ -1,5 +1,5 @@
-//! The formula as plain loops over scalars, for any layout and types, with the bits of the vector implementations, or
-//! in f64.
+//! The formula as plain loops over scalars, for any layout and types. It has the bits of the vector implementations, or
+//! computes in f64.
 
 use super::kernel::reciprocal;
 use super::problem::{Operands, Softmax, SoftmaxAlgorithm};
@@ -11,7 +11,7 @@ use crate::rows::{PlainRow, PlainRows, plain_fold, plain_map};
 use crate::simd::math;
 use norm_sys as sys;
 
-/// The place of the logarithms of sums among the tensors.
+/// The index of the sums' logarithms among the tensors.
 const STATS: usize = 2;
 
 /// Supports every problem.

@@ -10,7 +10,7 @@ use crate::simd::Level;
 use crate::tensor::{DataType, RowMap};
 use norm_sys as sys;
 
-/// The vector implementation at a level, or why it does not fit.
+/// The vector implementation at a level, or why it does not support the problem.
 pub(super) fn make(
     problem: &Softmax,
     variant: &'static Variant,
@@ -54,9 +54,9 @@ struct Vectorized {
     forward: bool,
     algorithm: SoftmaxAlgorithm,
     pipeline: Pipeline,
-    /// The arguments of the pipeline's tensors.
+    /// The argument ids of the pipeline's tensors.
     ids: [i32; TENSORS],
-    /// The rows of the logarithms of sums.
+    /// The logarithms of the rows' sums.
     stats: Option<RowMap>,
     entry: Entry,
 }
@@ -101,10 +101,10 @@ impl Implementation for Vectorized {
     }
 }
 
-/// The logarithms of sums of no elements.
+/// Stores the logarithms of empty sums.
 ///
 /// # Safety
-/// There is a place for each row.
+/// There is an element for each row.
 unsafe fn empty_sums(stats: &RowTensor, rows: usize) {
     for row in 0..rows {
         let place = stats.address.cast::<f32>().wrapping_add(stats.rows.offset(row));

@@ -1,4 +1,4 @@
-//! Rows in f64, for any layout and types: nothing is kept between the sweeps of a row.
+//! Rows in f64, for any layout and types. Nothing is kept between the sweeps over a row.
 //!
 //! ```text
 //! forward            max = max(x);  sum = fold(exp(x - max))
@@ -9,13 +9,13 @@
 //!   log              sum = fold(diff_dst);             diff_src = diff_dst - exp(dst)*sum
 //! ```
 //!
-//! What `x - max` rounds off is a factor of its exponential.
+//! The exponential also includes the rounding error of `x - max`, as a factor.
 
 use super::problem::SoftmaxAlgorithm;
 use crate::rows::{PlainRow, wide_fold};
 use crate::simd::math::wide as math;
 
-/// `x - max`, and what it rounds off.
+/// `x - max` and its rounding error.
 fn distance(x: f64, max: f64) -> (f64, f64) {
     let rounded = x - max;
     if !rounded.is_finite() {

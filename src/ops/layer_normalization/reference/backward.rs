@@ -26,7 +26,7 @@ struct F32Row<'a> {
     shift: f32,
     /// `r*sum(d*xhat)/C`.
     slope: f32,
-    /// The columns whose mean square was taken.
+    /// The number of columns in the mean square.
     stat_cols: usize,
 }
 
@@ -92,7 +92,7 @@ pub(super) struct Gradient<'a> {
 }
 
 impl Gradient<'_> {
-    /// The rows of a block, whose column terms form chains.
+    /// Runs the rows of a block; their column terms form chains.
     pub(super) fn rows(&self, job: &Backward, first: usize, last: usize, sums: *mut f64) {
         let mut columns = Columns::of(job, sums);
         let mut in_chain = 0;

@@ -54,7 +54,7 @@ struct Reference {
     /// diff_dst in backward.
     dst: Tensor,
     diff_src: Tensor,
-    /// Of the output.
+    /// The padding of the output.
     padding: Padding,
     /// Scales and post-operations of dst.
     chain: Option<PostOpChain>,

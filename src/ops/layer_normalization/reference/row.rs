@@ -1,10 +1,10 @@
-//! The rows of a tensor, element by element, wherever they lie.
+//! The rows of a tensor in any layout, element by element.
 
 use crate::error::Result;
 use crate::simd::{read_scalar, read_wide, write_scalar, write_wide};
 use crate::tensor::{DataType, DimOffsets, MemoryDesc, Offsets, Support};
 
-/// Where the elements of a tensor lie.
+/// The locations of a tensor's elements.
 pub(super) struct Tensor {
     pub(super) rows: Offsets,
     pub(super) cols: DimOffsets,
@@ -50,7 +50,7 @@ impl RowView<'_> {
 
     pub(super) fn set_f64(self, col: usize, value: f64) {
         if self.data_type.support() == Support::Forward && !self.data_type.is_integer() {
-            // As from a stage.
+            // Rounded to f32 first, as on a stage.
             return self.set(col, value as f32);
         }
         // SAFETY: as `set`.
@@ -60,7 +60,7 @@ impl RowView<'_> {
     }
 }
 
-/// An f32 parameter, or nothing.
+/// An f32 parameter; null if absent.
 #[derive(Clone, Copy)]
 pub(super) struct Parameter(pub(super) *const f32);
 

@@ -30,8 +30,8 @@ pub(super) fn f64_statistics(src: RowView<'_>, cols: usize, rms: bool) -> Statis
     Statistics { mean, variance }
 }
 
-/// The statistics of a row for a type of dst; `None` if the row needs f64. As `Moments::statistics`, and
-/// `row::two_pass` if that gives none.
+/// The statistics of a row for a type of dst; `None` if the row needs f64. Does what `Moments::statistics` does, then,
+/// if that gives none, what `row::two_pass` does.
 pub(super) fn statistics(
     src: RowView<'_>,
     cols: usize,
@@ -57,7 +57,7 @@ pub(super) fn statistics(
     two_pass(src, cols, rms)
 }
 
-/// As `row::two_pass`.
+/// Does what `row::two_pass` does.
 fn two_pass(src: RowView<'_>, cols: usize, rms: bool) -> Option<Statistics> {
     let values = |col| f64::from(src.get(col));
     let mean = if rms { 0.0 } else { per_col(fold_f64(cols, values), cols) };
@@ -80,7 +80,7 @@ fn mean_square(src: RowView<'_>, cols: usize, about: f32) -> f64 {
     per_col(fold(cols, |col| (deviation(col), deviation(col))), cols)
 }
 
-/// As `row::provisional_mean`.
+/// Does what `row::provisional_mean` does.
 fn provisional_mean(src: RowView<'_>, cols: usize, rms: bool, dst: DataType) -> f64 {
     if rms {
         return 0.0;
