@@ -5,7 +5,7 @@ use crate::primitive::enumerators;
 use norm_sys as sys;
 
 enumerators! {
-    /// What a window follows.
+    /// What the width follows.
     WindowStrategy: norm_window_strategy_t {
         Fixed = norm_window_fixed, "fixed";
         Length = norm_window_by_length, "by_length";
@@ -25,11 +25,11 @@ pub(crate) struct WindowState {
     /// Entropy or perplexity; NaN if there is none.
     pub(crate) measured: f64,
     pub(crate) vocabulary: f64,
-    /// The window before; 0 for none.
+    /// The previous window; 0 for none.
     pub(crate) previous: i64,
-    /// How far to move towards the new window, at most 1.
+    /// The share of the way to the new window to move, at most 1.
     pub(crate) smoothing: f64,
-    /// The most that the window may change; 0 for no limit.
+    /// The largest change of the window; 0 for no limit.
     pub(crate) max_step: i64,
 }
 
@@ -92,7 +92,7 @@ fn target(state: &WindowState) -> i64 {
         WindowStrategy::Fixed => return max,
         WindowStrategy::Length => return by_length,
         _ if measured.is_nan() => return by_length,
-        // The largest entropy of as many weights.
+        // Equal weights have the largest entropy, the logarithm of their number.
         WindowStrategy::Entropy => measured / (current.max(2) as f64).ln(),
         WindowStrategy::EntropyOver4 => measured / 4.0,
         WindowStrategy::Perplexity => measured.ln() / vocabulary.ln(),

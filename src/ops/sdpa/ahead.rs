@@ -1,5 +1,5 @@
-//! Prefetching for few rows: with few rows, attention is bound by memory, so what they read next is fetched into the
-//! cache while they compute. With many rows the keys and values are already in the cache.
+//! Prefetching for few rows. Attention to few rows is memory-bound, so the next keys and values are fetched into the
+//! cache during the computation. With many rows they are already there.
 
 use super::panels::Later;
 use crate::simd::{LANES, Simd};
@@ -7,14 +7,14 @@ use crate::simd::{LANES, Simd};
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// Lines of memory, one of which is fetched with each term of a product.
+/// Lines of memory to prefetch, one with each term of a product.
 pub(super) trait Ahead {
     /// # Safety
     /// The CPU supports the instruction set of `S`.
     unsafe fn fetch<S: Simd>(&mut self);
 }
 
-/// No lines.
+/// Prefetches nothing.
 pub(super) struct Nothing;
 
 impl Ahead for Nothing {
@@ -25,13 +25,13 @@ impl Ahead for Nothing {
 /// `N` sets of 16 rows. The rows of a set are consecutive in memory.
 pub(super) struct Sets<const N: usize> {
     starts: [*const u8; N],
-    /// The distance of rows, and the size of one, in bytes.
+    /// The row stride and the size of a row, in bytes.
     step: usize,
     size: usize,
 }
 
 impl<const N: usize> Sets<N> {
-    /// The sets whose rows `rows` returns. For a missing set the line at `instead` is fetched.
+    /// The sets whose rows `rows` returns. Instead of a missing set, the line at `instead` is fetched.
     pub(super) fn new(instead: *const u8, rows: impl Fn(usize) -> Option<Later>) -> Self {
         let mut sets = Self { starts: [instead; N], step: 0, size: 1 };
         for (set, start) in sets.starts.iter_mut().enumerate() {
@@ -68,11 +68,11 @@ impl<const N: usize> Sets<N> {
     }
 }
 
-/// Lines of sets of rows, and then the last one again.
+/// The lines of sets of rows. After the last one, it repeats.
 #[derive(Clone, Copy)]
 pub(super) struct Lines {
     at: *const u8,
-    /// What is left: lines of this row, then further rows of the set, then further sets.
+    /// What remains: lines of this row, then rows of the set, then sets.
     lines: usize,
     rows: usize,
     sets: usize,
@@ -80,7 +80,7 @@ pub(super) struct Lines {
     start: *const *const u8,
     lines_of_row: usize,
     rows_of_set: usize,
-    /// From the last line of a row to the next row.
+    /// From the last line of a row to the first of the next.
     skip: usize,
 }
 
@@ -104,7 +104,7 @@ impl Ahead for Lines {
                 self.start = self.start.add(1);
                 self.at = *self.start;
             } else {
-                // Not beyond the last row.
+                // Do not go beyond the last row.
                 (self.lines, self.lines_of_row) = (usize::MAX, usize::MAX);
             }
         }

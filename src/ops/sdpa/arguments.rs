@@ -7,7 +7,7 @@ use crate::primitive::{OpArgument, PropKind, Usage};
 use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
 
-/// What a problem may have.
+/// The optional tensors of a problem.
 pub(super) struct Optional<'a> {
     pub(super) mask: Option<&'a MemoryDesc>,
     pub(super) page_table: Option<&'a MemoryDesc>,
@@ -48,7 +48,7 @@ pub(super) fn arguments(
     Ok(list)
 }
 
-/// The gradients, and that of dst.
+/// Adds the gradients, including that of dst.
 fn add_gradients(
     list: &mut Vec<OpArgument>,
     p: &Parameters<'_>,
@@ -85,7 +85,7 @@ fn add_gradients(
     )
 }
 
-/// The arguments of options.
+/// Adds the arguments of options.
 fn add_options(
     list: &mut Vec<OpArgument>,
     shape: &Shape,

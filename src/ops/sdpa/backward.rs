@@ -1,5 +1,5 @@
-//! Backward: threads share the groups of keys. A group processes its keys in blocks, and for each block all queries of
-//! its heads in order, so that every sum has a fixed order.
+//! Backward. Threads share the groups of keys. A group processes its keys in blocks and, for each block, all queries of
+//! its heads in order, so every sum has a fixed order.
 
 use super::BLOCK;
 use super::blocks::Blocks;
@@ -50,14 +50,14 @@ pub(super) struct Room {
     pub(super) diff_scores: Matrix,
     rows: *mut ScoreRow,
     of_sink: *mut f32,
-    /// The sums of a block of keys.
+    /// The gradients of a block of keys and values.
     diff_keys: Matrix,
     diff_values: Matrix,
-    /// Sums, logarithms and deltas of all queries of the group, head by head.
+    /// The gradients, logarithms and deltas of all queries of the group, head by head.
     diff_queries: Matrix,
     logarithms: *mut f32,
     deltas: *mut f32,
-    /// The sums of a part of the mask, and the same in f32.
+    /// The sums of a part of the mask, and the same as f32.
     pub(super) mask_sums: *mut f64,
     pub(super) mask_stage: *mut f32,
 }
@@ -83,19 +83,19 @@ impl Backward {
         })
     }
 
-    /// The distances between rows of keys and of values in buffers.
+    /// The row strides of keys and of values in buffers.
     fn steps(&self) -> (usize, usize) {
         let shape = &self.inputs.problem.shape;
         (shape.key_size.next_multiple_of(LANES), shape.value_size.next_multiple_of(LANES))
     }
 
-    /// Queries of a group.
+    /// The number of queries of a group.
     fn queries(&self) -> usize {
         let shape = &self.inputs.problem.shape;
         shape.heads_of_group() * shape.queries
     }
 
-    /// Floats of the buffers of a room.
+    /// The sizes of a room's buffers, in floats.
     fn sizes(&self) -> [usize; BUFFERS] {
         let (key, value) = self.steps();
         let all = self.queries().next_multiple_of(LANES);
@@ -123,14 +123,14 @@ impl Backward {
         ]
     }
 
-    /// Bytes: the part of each head in the gradients of sinks, as f64, and the rooms.
+    /// Bytes of the scratchpad: each head's parts of the gradients of sinks, as f64, and the rooms.
     pub(super) fn scratchpad_size(&self) -> usize {
         let room = self.sizes().iter().fold(0usize, |sum, size| sum.saturating_add(*size));
         let rooms = self.rooms.saturating_mul(room).saturating_mul(size_of::<f32>());
         rooms.saturating_add(self.sinks() * size_of::<f32>())
     }
 
-    /// Floats of the parts of sinks.
+    /// The size of the parts of sinks, in floats.
     fn sinks(&self) -> usize {
         let shape = &self.inputs.problem.shape;
         floats::<f64>(shape.batch * shape.heads)
@@ -206,7 +206,7 @@ impl Backward {
     }
 }
 
-/// The gradients of sinks, from the parts of sequences in their order.
+/// Adds the parts of the sequences, in order, to get the gradients of sinks.
 ///
 /// # Safety
 /// There is a part for each sequence and head, and room for the gradients.
@@ -232,7 +232,7 @@ pub(super) struct Queries {
     sequence: usize,
     head: usize,
     pub(super) queries: Range<usize>,
-    /// The index of the first one among those of the group.
+    /// The index of the first one within the group.
     first: usize,
 }
 
@@ -241,15 +241,15 @@ pub(super) struct Keys {
     pub(super) sequence: usize,
     pub(super) group: usize,
     pub(super) first: usize,
-    /// Those that are within the length.
+    /// The keys within the length.
     pub(super) there: Range<usize>,
 }
 
 impl Job<'_> {
-    /// The gradients of a group: of its keys and values, and of the queries of its heads.
+    /// Computes the gradients of a group: of its keys and values, and of the queries of its heads.
     ///
     /// # Safety
-    /// The arguments were checked, and the group and the room are this thread's.
+    /// The arguments were checked, and the group and the room belong to this thread.
     unsafe fn group(&self, (sequence, group): (usize, usize), room: &Room, sinks: *mut f64) {
         let shape = &self.backward.inputs.problem.shape;
         // SAFETY: guaranteed by the caller.
@@ -282,7 +282,7 @@ impl Job<'_> {
         group * heads..(group + 1) * heads
     }
 
-    /// The blocks of the queries of a head that are within the length.
+    /// The blocks of a head's queries that are within the length.
     pub(super) fn blocks(
         &self,
         sequence: usize,
@@ -298,7 +298,7 @@ impl Job<'_> {
         })
     }
 
-    /// Zeros for the elements between rows.
+    /// Zeroes the padding between rows.
     ///
     /// # Safety
     /// As [`group`](Self::group).
@@ -338,7 +338,7 @@ impl Job<'_> {
         }
     }
 
-    /// The sums of the rows of a block, and the running sum for the sink.
+    /// Computes the deltas of a block's rows. Returns the running sum for the sink.
     ///
     /// # Safety
     /// As [`group`](Self::group).
@@ -376,7 +376,7 @@ impl Job<'_> {
         }
     }
 
-    /// Adds the gradients of a block of keys and all queries of the group. Stores those of `all` keys, with zeros
+    /// Adds the gradients of a block of keys over all queries of the group. Stores those of `all` keys, with zeros
     /// beyond the length.
     ///
     /// # Safety
@@ -451,7 +451,7 @@ impl Job<'_> {
         }
     }
 
-    /// Adds the gradients of a block of queries and `count` keys from `first` on.
+    /// Adds the gradients of a block of queries and of `count` keys from `first`.
     ///
     /// # Safety
     /// As [`group`](Self::group).

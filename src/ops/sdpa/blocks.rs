@@ -16,7 +16,7 @@ pub(super) fn whole_groups(first: usize, within: &Range<usize>) -> Range<usize> 
 /// The blocks with keys that at least one of several rows sees.
 pub(super) struct Blocks {
     first: usize,
-    /// The keys of windows.
+    /// The union of the rows' windows.
     window: Range<usize>,
     /// The end of the keys that are visible before the window.
     kept: usize,
@@ -49,7 +49,7 @@ impl Blocks {
         (is_kept || is_window).then(|| from..to.min(first + BLOCK))
     }
 
-    /// The number of blocks that are left.
+    /// The number of remaining blocks.
     pub(super) fn left(&self) -> usize {
         let blocks = |start: usize, end: usize| end.div_ceil(BLOCK).saturating_sub(start / BLOCK);
         let kept = self.kept.min(self.window.start / BLOCK * BLOCK);

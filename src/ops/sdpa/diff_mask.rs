@@ -14,7 +14,7 @@ pub(super) struct DiffMask {
 }
 
 impl DiffMask {
-    /// `None` without a descriptor of the gradient.
+    /// `None` if the problem has no gradient of the mask.
     pub(super) fn new(problem: &Sdpa) -> Result<Option<Self>> {
         let id = sys::NORM_ARG_DIFF_ATTN_MASK;
         let &[batch, heads, queries, keys] = problem.desc(id).dims() else { return Ok(None) };
@@ -22,22 +22,22 @@ impl DiffMask {
         Ok(Some(Self { heads: Heads::new(problem, id, 2)?, dims }))
     }
 
-    /// The rows of a part: a block of queries, or the single row that all queries share.
+    /// The number of rows in a part: a block of queries, or the single row that all queries share.
     fn rows(&self) -> usize {
         self.dims[2].min(QUERIES)
     }
 
-    /// Elements of a part.
+    /// The number of elements in a part.
     pub(super) fn part_size(&self) -> usize {
         self.rows().saturating_mul(self.dims[3])
     }
 
-    /// Blocks of rows.
+    /// The number of blocks of rows.
     pub(super) fn blocks(&self) -> usize {
         self.dims[2].div_ceil(QUERIES)
     }
 
-    /// Parts, each of some rows of a head of a sequence of the mask.
+    /// The number of parts. Each has some rows of a head of a sequence of the mask.
     pub(super) fn parts(&self) -> usize {
         self.dims[0] * self.dims[1] * self.blocks()
     }

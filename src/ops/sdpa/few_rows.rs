@@ -1,5 +1,5 @@
-//! Few rows, as in a decode: they take the keys of a block a group at a time, whose panels stay in the first-level
-//! cache, and fetch what they read next.
+//! Few rows, as in decoding. They process the keys of a block one group at a time, so the panels stay in the
+//! first-level cache, and prefetch what they read next.
 
 use super::ahead::Sets;
 use super::blocks::{BlockKeys, whole_groups};
@@ -12,7 +12,7 @@ use crate::simd::LANES;
 use std::ops::Range;
 
 impl Job<'_> {
-    /// Adds a block of keys to few rows. The block `next` is fetched into the cache meanwhile.
+    /// Adds a block of keys to few rows and meanwhile prefetches the block `next`.
     ///
     /// # Safety
     /// As [`block`](Self::block).
@@ -32,7 +32,7 @@ impl Job<'_> {
         }
     }
 
-    /// Multiplies few rows by the keys of a block, some at a time: their panels stay in the first-level cache.
+    /// Multiplies few rows by the keys of a block, one group at a time, so the panels stay in the first-level cache.
     ///
     /// # Safety
     /// As [`part`](Self::part).
@@ -63,7 +63,7 @@ impl Job<'_> {
         }
     }
 
-    /// The first keys or values of a range in sets, for the cache.
+    /// The first keys or values of a range, in sets to prefetch.
     fn sets<const N: usize>(
         &self,
         heads: &Heads,

@@ -1,4 +1,4 @@
-//! Forward: parts of the queries on threads, each against the blocks of keys that it sees.
+//! Forward. Threads share the queries in parts. Each part attends to the blocks of keys that it sees.
 
 use super::blocks::{BlockKeys, Blocks, whole_groups};
 use super::inputs::{Bound, Inputs, Shared, floats, rooms};
@@ -19,9 +19,9 @@ use crate::threads::Length;
 use norm_sys as sys;
 use std::ops::Range;
 
-/// Rows of a part: enough for the rearrangement of keys to cost little, and few enough for second-level caches.
+/// Rows of a part: enough to make rearranging the keys cheap, and few enough for second-level caches.
 const ROWS: usize = 768;
-/// The most rows for which values are not rearranged.
+/// The most rows for which values are used in place instead of as panels.
 const FEW_ROWS: usize = 16;
 
 /// Forward at a level.
@@ -33,7 +33,7 @@ pub(super) struct Forward {
     pub(super) multiply: DotEntry,
     pub(super) join: JoinEntry,
     finish: FinishEntry,
-    /// How blocks go on tiles, if they do.
+    /// How blocks are computed on tiles; `None` without tiles.
     pub(super) tiles: Option<Tiles>,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// The room with sums and states elsewhere.
+    /// The room, with sums and states elsewhere.
     pub(super) fn with_results(&self, sums: *mut f32, states: *mut State) -> Self {
         Self { sums, states, ..*self }
     }
@@ -82,7 +82,7 @@ impl Forward {
         })
     }
 
-    /// The parts for a number of threads: a few for each.
+    /// A few parts per thread.
     pub(super) fn parts(&self, threads: usize) -> Parts {
         let least = if threads == 1 { 1 } else { 3 * threads };
         Parts::new(self.inputs.problem.shape, ROWS, least)
@@ -96,12 +96,12 @@ impl Forward {
         self.inputs.problem.shape.value_size.next_multiple_of(LANES)
     }
 
-    /// The distance of rows of queries.
+    /// The row stride of queries.
     pub(super) fn query_step(&self) -> usize {
         self.inputs.problem.shape.key_size + PAD
     }
 
-    /// Floats of the parts of a room.
+    /// The sizes of a room's buffers, in floats.
     fn sizes(&self) -> [usize; 12] {
         let (rows, size) = (self.most_rows(), self.inputs.problem.shape.key_size);
         let step = self.value_step();
@@ -125,7 +125,7 @@ impl Forward {
         self.inputs.problem.has(sys::norm_sdpa_entropy)
     }
 
-    /// Floats of the entropies of all rows.
+    /// The size of the entropies of all rows, in floats.
     fn entropies(&self) -> usize {
         let shape = &self.inputs.problem.shape;
         let rows = shape.batch * shape.heads * shape.queries;
@@ -182,7 +182,7 @@ impl Forward {
         let threads = if self.splits(width, &job.parts) {
             job.run_split(execution, width)
         } else {
-            // SAFETY: parts are given out once.
+            // SAFETY: each part is given out once.
             job.run(execution, job.parts.count(), width, &|number, room| unsafe {
                 job.part(&job.parts.part(number), room);
             })
@@ -201,7 +201,7 @@ pub(super) struct Job<'a> {
     pub(super) bound: Bound<'a>,
     pub(super) parts: Parts,
     entropies: Shared,
-    /// Of blocks that are joined later.
+    /// Records of blocks that are joined later.
     pub(super) records: Shared,
     rooms: Shared,
 }
@@ -237,7 +237,7 @@ impl Job<'_> {
         }
     }
 
-    /// Whether a part has rows of dst: beyond a packed sequence there are those of others.
+    /// Whether a part has rows to store in dst. Beyond a packed sequence, dst has the rows of other sequences.
     ///
     /// # Safety
     /// The arguments were checked.
@@ -248,7 +248,7 @@ impl Job<'_> {
         part.queries.start < sequences.stored_queries(length)
     }
 
-    /// Loads the queries of a part that are within the length, with the states before all keys.
+    /// Loads the queries of a part that are within the length, and resets their states.
     ///
     /// # Safety
     /// As [`part`](Self::part).
@@ -300,8 +300,8 @@ impl Job<'_> {
         }
     }
 
-    /// Adds a block of keys that begins at `first`. The rows see keys in `within` alone. Few rows fetch the block `next`
-    /// into the cache meanwhile.
+    /// Adds a block of keys that begins at `first`. The rows see no keys outside `within`. Few rows meanwhile prefetch
+    /// the block `next`.
     ///
     /// # Safety
     /// As [`part`](Self::part).
@@ -358,7 +358,7 @@ impl Job<'_> {
         }
     }
 
-    /// The values of a range: where they lie if rows are few, else as panels.
+    /// The values of a range: in place if rows are few, else as panels.
     ///
     /// # Safety
     /// As [`part`](Self::part).
@@ -408,7 +408,7 @@ impl Job<'_> {
         }
     }
 
-    /// Stores a part, of whose rows the first `there` are within the length.
+    /// Stores a part. Its first `there` rows are within the length.
     ///
     /// # Safety
     /// As [`part`](Self::part).
@@ -421,7 +421,7 @@ impl Job<'_> {
         let workspace = self.bound.arguments.get(sys::NORM_ARG_WORKSPACE).cast::<f32>();
         // SAFETY: guaranteed by the caller.
         unsafe {
-            // Queries beyond the length give zeros.
+            // Queries beyond the length have zeros as results.
             for row in there..count {
                 room.states.add(row).write(State::EMPTY);
             }
@@ -455,7 +455,7 @@ impl Job<'_> {
         }
     }
 
-    /// The means over the queries of each head.
+    /// Computes the mean entropy of each head over its queries.
     ///
     /// # Safety
     /// The arguments were checked, and there is an entropy for each row.
@@ -474,7 +474,7 @@ impl Job<'_> {
     }
 }
 
-/// The mean of entropies, in f64; 0 of none.
+/// The mean of entropies, computed in f64; 0 if there are none.
 pub(super) fn mean(entropies: &[f32]) -> f32 {
     let sum = entropies.iter().fold(0.0, |sum, entropy| sum + f64::from(*entropy));
     if entropies.is_empty() { 0.0 } else { (sum / entropies.len() as f64) as f32 }

@@ -14,12 +14,12 @@ use crate::simd::lanes::Lanes;
 use crate::simd::{Fold, LANES, Level, Simd, Terms, Width, entry_points, fold, math, unroll};
 use std::ops::Range;
 
-/// Queries of a block.
+/// Queries in a block.
 pub(super) const QUERIES: usize = 64;
-/// Floats between rows of left operands besides whole lines, so that a column's elements are in different sets and banks of
-/// a cache; half a vector, since they are also read as vectors.
+/// Padding between rows of left operands, in floats. With it, a column's elements are in different sets and banks of a
+/// cache. It is half a vector, because rows are also read as vectors.
 pub(super) const PAD: usize = LANES / 2;
-/// The distance of rows of weights, in floats.
+/// The row stride of weights, in floats.
 pub(super) const STEP: usize = BLOCK + PAD;
 
 /// A matrix of f32 rows.
@@ -35,32 +35,32 @@ impl Matrix {
         self.start.wrapping_add(row * self.step + col)
     }
 
-    /// Rows from one on.
+    /// The matrix from a row on.
     #[inline(always)]
     pub(super) fn from(self, row: usize) -> Self {
         Self { start: self.at(row, 0), ..self }
     }
 
-    /// The rows as left operands.
+    /// The matrix as a left operand.
     #[inline(always)]
     fn left(self) -> Left {
         Left { start: self.start, row: self.step, term: 1 }
     }
 
-    /// The columns as left operands.
+    /// The transposed matrix as a left operand.
     #[inline(always)]
     fn columns(self) -> Left {
         Left { start: self.start, row: 1, term: self.step }
     }
 
-    /// Rows as terms.
+    /// The matrix as a right operand: its rows are the terms.
     #[inline(always)]
     fn right(self) -> Right {
         Right { start: self.start, term: self.step, panel: LANES }
     }
 }
 
-/// Queries against keys. Matrices have whole vectors.
+/// Queries against keys. The rows of matrices are padded to whole vectors.
 pub(super) struct Pairs<'a> {
     pub(super) scoring: Scoring,
     pub(super) rows: &'a [ScoreRow],
@@ -70,26 +70,26 @@ pub(super) struct Pairs<'a> {
     pub(super) diff_dst: Matrix,
     pub(super) key_size: usize,
     pub(super) value_size: usize,
-    /// Whether dS is the gradient of scores after the soft cap, not rounded, and nothing else is computed.
+    /// Whether to compute only dS, unrounded and after the soft cap.
     pub(super) scores_alone: bool,
-    /// The number of the block's first key, and of its keys.
+    /// The index of the block's first key, and the number of its keys.
     pub(super) first: usize,
     pub(super) count: usize,
-    /// Panels of keys and of values, a vector per element; and of keys, a vector per key.
+    /// Panels of keys and of values with a vector per element, and panels of keys with a vector per key.
     pub(super) keys: Right,
     pub(super) values: Right,
     pub(super) key_columns: Right,
     /// Room for the weights and dS.
     pub(super) weights: Matrix,
     pub(super) diff_scores: Matrix,
-    /// The sums of gradients, those of keys and values from the first of the block on.
+    /// The sums of gradients. Those of keys and values begin with the block's first key.
     pub(super) diff_queries: Matrix,
     pub(super) diff_keys: Matrix,
     pub(super) diff_values: Matrix,
 }
 
 impl Pairs<'_> {
-    /// The dot products of some rows with keys and of their gradients with values.
+    /// The dot products of some queries with keys, and of their rows of diff_dst with values.
     ///
     /// # Safety
     /// As [`differentiate`].
@@ -121,7 +121,7 @@ impl Pairs<'_> {
         }
     }
 
-    /// Turns the dot products of a row into weights and dS. Both are 0 for keys that it does not see.
+    /// Turns the dot products of a row into weights and dS. Both are 0 for keys that the row does not see.
     ///
     /// # Safety
     /// As [`differentiate`].
@@ -145,7 +145,7 @@ impl Pairs<'_> {
                 let dots = Lanes::<S>::load(weights, LANES);
                 let (s, slope) = scores(&self.scoring, of_row, self.first + at, dots);
                 let p = math::weight(s - logarithm);
-                // A key that is not seen is nothing, whatever its value is.
+                // A masked key has weight 0, even if the logarithm is NaN.
                 let p = s.eq(f32::NEG_INFINITY).select(0.0, p);
                 let mut ds = p * (Lanes::<S>::load(diff, LANES) - delta);
                 if let Some(slope) = slope.filter(|_| !self.scores_alone) {
@@ -161,7 +161,7 @@ impl Pairs<'_> {
         }
     }
 
-    /// The products that are added to the gradients of some queries.
+    /// The product to add to the gradients of some queries.
     ///
     /// # Safety
     /// The rows exist.
@@ -180,7 +180,7 @@ impl Pairs<'_> {
         }
     }
 
-    /// Those that are added to the gradients of some keys and their values.
+    /// The products to add to the gradients of some keys and their values.
     #[inline(always)]
     fn of_keys(&self, keys: Range<usize>) -> [Products; 2] {
         let products = |left: Matrix, right: Matrix, size, to: Matrix| Products {
@@ -198,13 +198,13 @@ impl Pairs<'_> {
     }
 }
 
-/// Products of matrices that are added to sums: those of up to [`ROWS`] rows.
+/// A product of matrices, of up to [`ROWS`] rows, to add to sums.
 struct Products {
     left: Left,
     right: Right,
     rows: usize,
     terms: usize,
-    /// Elements of a row of sums.
+    /// The number of columns of the sums.
     size: usize,
     to: Matrix,
 }
@@ -263,7 +263,7 @@ unsafe fn differentiate<S: Simd, const BF16: bool>(pairs: &Pairs<'_>) {
         if pairs.scores_alone {
             return;
         }
-        // One loop, so that the products are compiled once.
+        // A single loop, so the products are compiled only once.
         let (mut row, mut key, end) = (0, seen.start, seen.end.min(pairs.count));
         let mut next = None;
         loop {
@@ -300,7 +300,7 @@ pub(super) fn entry(level: Level, is_bf16: bool) -> Entry {
     }
 }
 
-/// The rows of dst and of its gradient, and what follows from them.
+/// The rows of dst and of its gradient, and what is computed from them.
 pub(super) struct Deltas {
     pub(super) dst: Matrix,
     pub(super) diff_dst: Matrix,
@@ -309,12 +309,12 @@ pub(super) struct Deltas {
     pub(super) logarithms: *const f32,
     /// The logit of the sink; -Inf without one.
     pub(super) sink: f32,
-    /// The sum of `diff_dst * dst` of each row, and that times the weight of the sink.
+    /// The sum of `diff_dst * dst` of each row, and that sum times the weight of the sink.
     pub(super) deltas: *mut f32,
     pub(super) of_sink: *mut f32,
 }
 
-/// The factors of a sum over a row.
+/// The factors of a row's terms.
 struct Factors(*const f32, *const f32);
 
 // SAFETY of the blocks below: the trait's contract, passed through.

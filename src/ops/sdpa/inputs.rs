@@ -1,4 +1,4 @@
-//! The inputs of both directions at a level: rows of queries, and keys and values of a block as panels.
+//! The inputs of both directions at a level: rows of queries, and the keys and values of a block as panels.
 
 use super::mask::MaskRow;
 use super::panels;
@@ -16,10 +16,10 @@ use crate::threads::{default_threads, threads};
 use norm_sys as sys;
 use std::ops::Range;
 
-/// Floats of a cache line; every buffer begins with one.
+/// Floats in a cache line; every buffer is a multiple of it.
 const LINE: usize = 16;
 
-/// Floats of elements of a type, in whole lines.
+/// The size of `count` elements of a type, in floats, rounded up to whole lines.
 pub(super) const fn floats<T>(count: usize) -> usize {
     (count * size_of::<T>()).div_ceil(4).next_multiple_of(LINE)
 }
@@ -27,7 +27,7 @@ pub(super) const fn floats<T>(count: usize) -> usize {
 /// The most rooms for threads.
 const MOST_ROOMS: usize = 64;
 
-/// The number of rooms: one for each thread that an execution may have.
+/// The number of rooms: one for each thread of an execution, up to [`MOST_ROOMS`].
 pub(super) fn rooms() -> usize {
     threads().max(default_threads()).min(MOST_ROOMS)
 }
@@ -96,9 +96,9 @@ impl Inputs {
 }
 
 impl Inputs {
-    /// How many threads a problem is worth, within what the execution and its buffers allow.
+    /// The number of threads that pay off for a problem, limited by the execution and its buffers.
     pub(super) fn width(&self, execution: &Execution<'_>, rooms: usize) -> usize {
-        /// The number of multiplications that justifies another thread.
+        /// The number of multiplications that pays for another thread.
         const WORTH: usize = 1 << 18;
         let shape = &self.problem.shape;
         let factors = [shape.batch, shape.heads, shape.queries, shape.keys.max(1)];
@@ -160,7 +160,7 @@ impl<'a> Bound<'a> {
         MaskRow { start, data_type, shared: strides[3] == 0 }
     }
 
-    /// The rows of keys or values in f32, in place or staged. Returns the first row and the distance between rows.
+    /// The rows of keys or values in f32, in place or staged. Returns the first row and the row stride.
     ///
     /// # Safety
     /// The arguments were checked, the keys are within the length of the sequence, and the stage has room for them.

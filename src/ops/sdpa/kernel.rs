@@ -1,5 +1,4 @@
-//! Rows against a block of keys: dot products, weights, the product with values, and the join with the blocks
-//! before.
+//! Rows against a block of keys: dot products, weights, the product with values, and the join with the previous blocks.
 //!
 //! ```text
 //! s = score(q . k);  m2 = max(s);  p = exp(s - m2);  l2 = sum(p);  o2 = sum(p * v)
@@ -19,13 +18,13 @@ use crate::simd::lanes::Lanes;
 use crate::simd::{LANES, Level, Simd, entry_points, math, unroll};
 use std::ops::Range;
 
-/// The distance of rows of weights.
+/// The row stride of weights.
 pub(super) const STEP: usize = BLOCK + PAD;
 /// Sets of [`LANES`] keys in a block.
 pub(super) const SETS: usize = BLOCK / LANES;
 /// The most rows whose states are joined at once, in whole vectors.
 const MOST_ROWS: usize = ROWS.next_multiple_of(LANES);
-/// Factors of rows.
+/// A factor for each row.
 pub(super) type Factors = [f32; MOST_ROWS];
 
 /// Rows against a block.
@@ -36,23 +35,23 @@ pub(super) struct Block<'a> {
     pub(super) rows: &'a [ScoreRow],
     /// A state per row.
     pub(super) states: *mut State,
-    /// Queries by rows.
+    /// The queries, by rows.
     pub(super) queries: Left,
     pub(super) key_size: usize,
     /// Panels of keys, a vector per element of a head.
     pub(super) keys: Right,
-    /// The number of the block's first key, and of its keys.
+    /// The index of the block's first key, and the number of its keys.
     pub(super) first: usize,
     pub(super) count: usize,
     /// Panels of values, a vector per key.
     pub(super) values: Right,
     pub(super) value_panels: usize,
-    /// The sums of rows so far, whole vectors.
+    /// The sums of the rows so far, in whole vectors.
     pub(super) sums: *mut f32,
     pub(super) sum_step: usize,
     /// Room for [`ROWS`] rows of [`BLOCK`] weights.
     pub(super) weights: *mut f32,
-    /// The values that are read next, if there are fewer than [`ROWS`] rows. Their weights hold dot products.
+    /// With fewer than [`ROWS`] rows, the values to prefetch. The weights then already contain the dot products.
     pub(super) next: Option<&'a Sets<SETS>>,
 }
 
@@ -114,7 +113,7 @@ impl Block<'_> {
         }
     }
 
-    /// Writes the dot products of `R` rows and `C` vectors of keys as weights, from row `to` on.
+    /// Stores the dot products of `R` rows and `C` vectors of keys in the room for weights, from row `to`.
     ///
     /// # Safety
     /// As [`attend`].
@@ -138,8 +137,8 @@ impl Block<'_> {
         }
     }
 
-    /// Adds the products of weights and values to the sums of `R` rows and `C` vectors. The first row's weights are
-    /// row `from`.
+    /// Adds the products of weights and values to the sums of `R` rows and `C` vectors. The weights of the first row
+    /// are in row `from`.
     ///
     /// # Safety
     /// As [`attend`].
@@ -176,8 +175,8 @@ impl Block<'_> {
         }
     }
 
-    /// Turns dot products into weights, and joins the states of the rows with those of the block. Returns the factors of
-    /// the sums before and of the block.
+    /// Turns dot products into weights, and joins the rows' states with those of the block. Returns the factors of the
+    /// previous sums and of the block.
     ///
     /// # Safety
     /// As [`attend`].
@@ -206,8 +205,8 @@ impl Block<'_> {
     }
 }
 
-/// Joins the states of up to [`MOST_ROWS`] rows with those of a block. Returns the factors of the sums before and of the
-/// block.
+/// Joins the states of up to [`MOST_ROWS`] rows with those of a block. Returns the factors of the previous sums and of
+/// the block.
 ///
 /// # Safety
 /// There are as many states, and the CPU supports the instruction set of `S`.
@@ -274,14 +273,14 @@ unsafe fn attend<S: Simd, const BF16: bool>(block: &Block<'_>) {
 /// Fewer than [`ROWS`] rows against some keys of a block.
 pub(super) struct FewRows<'a> {
     pub(super) block: &'a Block<'a>,
-    /// Panels of the keys, as if they began with the first key of the block, and their vectors.
+    /// The keys' panels, offset as if they began with the block's first key, and their vectors.
     pub(super) keys: Right,
     pub(super) vectors: Range<usize>,
-    /// The keys that are read next.
+    /// The keys to prefetch.
     pub(super) next: &'a Sets<{ GROUP / LANES }>,
 }
 
-/// Writes dot products as weights.
+/// Stores dot products in the room for weights.
 ///
 /// # Safety
 /// As [`attend`].
@@ -329,14 +328,14 @@ pub(super) fn entry(level: Level, is_bf16: bool) -> Entry {
     }
 }
 
-/// Rows, and a block of keys for itself, which is added to them.
+/// Rows and the result of a separate block of keys, to be joined.
 pub(super) struct Joined {
     pub(super) states: *mut State,
     pub(super) sums: *mut f32,
     pub(super) block_states: *const State,
     pub(super) block_sums: *const f32,
     pub(super) count: usize,
-    /// The distance of rows of sums.
+    /// The row stride of sums.
     pub(super) step: usize,
 }
 
@@ -383,7 +382,7 @@ pub(super) struct Finished {
     pub(super) count: usize,
     pub(super) sums: *mut f32,
     pub(super) step: usize,
-    /// For each row, the logarithm of its sum of `exp(s)`, and its entropy.
+    /// The logarithm of each row's sum of `exp(s)`, and its entropy.
     pub(super) logarithms: *mut f32,
     pub(super) entropies: *mut f32,
 }
@@ -414,7 +413,7 @@ unsafe fn finish<S: Simd>(job: &Finished) {
 }
 
 entry_points! {
-    /// The end of rows, per level.
+    /// The division at the end, per level.
     mod finish_entries: finish<>(job: &Finished) -> ();
 }
 

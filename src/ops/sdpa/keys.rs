@@ -11,18 +11,18 @@ use std::ops::Range;
 /// Rows that are staged at once: as many as a panel of keys has.
 pub(super) const STAGED: usize = LANES;
 
-/// Panels of rows.
+/// Where panels of rows are written.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
     pub(super) panels: *mut f32,
-    /// Room for [`STAGED`] rows of f32, and their distance.
+    /// Room for [`STAGED`] rows of f32, and their stride.
     pub(super) stage: *mut f32,
     pub(super) stage_step: usize,
 }
 
 impl Bound<'_> {
-    /// Panels of 16 keys or values, a vector for each element of a head. Later rows, and those of `next` for the same
-    /// keys, are fetched into the cache.
+    /// Panels of 16 keys or values, with a vector for each element of a head. Later rows, and those of `next` for the
+    /// same keys, are prefetched.
     ///
     /// # Safety
     /// The arguments were checked, the keys are within the length of the sequence, and there is room.
@@ -57,7 +57,7 @@ impl Bound<'_> {
         Right { start: to.panels, term: LANES, panel }
     }
 
-    /// Panels of 16 elements of a head, a vector for each key.
+    /// Panels of 16 elements of a head, with a vector for each key.
     ///
     /// # Safety
     /// As [`row_panels`](Self::row_panels).
@@ -87,9 +87,9 @@ impl Bound<'_> {
         Right { start: to.panels, term: LANES, panel }
     }
 
-    /// Calls `f` for keys that are consecutive in memory, or for a few staged ones. Its arguments are the index of the
-    /// first key among all and in the sequence, the f32 rows with their distance, and the number of keys. Only the last
-    /// call may have a partial vector.
+    /// Calls `f` for runs of keys that are consecutive in memory, or for a few staged ones. Its arguments are the index
+    /// of the first key, in the range and in the sequence, the f32 rows with their stride, and the number of keys. Only
+    /// the last call may have a partial vector.
     ///
     /// # Safety
     /// As [`row_panels`](Self::row_panels).
@@ -118,7 +118,7 @@ impl Bound<'_> {
         }
     }
 
-    /// Copies the scales of a range of keys; null without.
+    /// Copies the scales of a range of keys; null without scales.
     ///
     /// # Safety
     /// The arguments were checked, the keys are within the length of the sequence, and there is room for them.

@@ -1,4 +1,4 @@
-//! Masks that are tensors.
+//! Masks that are given as tensors.
 
 use crate::simd::lanes::Lanes;
 use crate::simd::{Bf16, Element, F16, F32, LANES, Simd};
@@ -19,7 +19,7 @@ impl MaskRow {
     pub(super) const NONE: Self =
         Self { start: std::ptr::null(), data_type: DataType::F32, shared: true };
 
-    /// Applies the mask to the scores of 16 keys from `key` on. Only the keys in `there` exist.
+    /// Applies the mask to the scores of 16 keys from `key`. Only the keys in `there` exist.
     ///
     /// # Safety
     /// The elements exist, and the CPU supports the instruction set of `S`.

@@ -11,7 +11,7 @@ use super::diff_mask::DiffMask;
 use super::gradient::QUERIES;
 use std::ops::Range;
 
-/// The indices that map to one index of the mask.
+/// The indices that share one index of the mask.
 fn sharing(index: usize, dim: usize, all: usize) -> Range<usize> {
     if dim == 1 { 0..all } else { index..index + 1 }
 }

@@ -1,11 +1,11 @@
-//! Scaled dot-product attention: `softmax(mask(scale * Q K^T)) V` in tiles.
+//! Scaled dot-product attention, `softmax(mask(scale * Q K^T)) V`, in tiles.
 //!
-//! Keys are taken in blocks of [`BLOCK`] by their index in the sequence, wherever they lie. A block has its own maximum,
-//! sum and product with values; blocks are joined from left to right. So a row's bits depend on what it sees alone, not on how
-//! rows are tiled. Backward computes the weights anew from the logarithms that forward stores.
+//! Keys are processed in blocks of [`BLOCK`] by their index in the sequence, wherever they are in memory. A block has
+//! its own maximum, sum and product with values; blocks are joined from left to right. So a row's bits depend only on
+//! what it sees, not on how rows are tiled. Backward recomputes the weights from the logarithms that forward stores.
 //!
-//! `order` has the order of dot products, `score` that of a score and its weight; both are part of the
-//! numerics contract. `tiles` computes the same products by bf16 instructions of the processor.
+//! `order` defines the order of dot products, `score` that of a score and its weight; both are part of the numerics
+//! contract. `tiles` computes the same products with the processor's bf16 tile instructions.
 
 mod adaptive;
 mod ahead;

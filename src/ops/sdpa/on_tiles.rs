@@ -1,4 +1,4 @@
-//! Blocks of keys on tiles: what becomes tiles, and when a block is fit for them.
+//! Blocks of keys on tiles: packs them, and checks that their numbers are suitable.
 
 use super::BLOCK;
 use super::blocks::{BlockKeys, whole_groups};
@@ -17,7 +17,7 @@ impl Job<'_> {
     /// Packs the queries of a room.
     ///
     /// # Safety
-    /// They are there, and the room is this thread's.
+    /// The queries were loaded, and the room belongs to this thread.
     pub(super) unsafe fn pack_queries(&self, tiles: &Tiles, room: &Room, rows: usize) {
         let places = tiles.places(room.tiles, self.forward.most_rows());
         // SAFETY: guaranteed by the caller; tiles are granted to the process.
@@ -37,8 +37,8 @@ impl Job<'_> {
         }
     }
 
-    /// Adds a block of keys as [`block`](Self::block) does, on tiles. Returns whether it was fit for them; else nothing
-    /// was added.
+    /// Adds a block of keys on tiles, as [`block`](Self::block) does without. Returns false, with nothing added, if its
+    /// numbers are unsuitable.
     ///
     /// # Safety
     /// As [`block`](Self::block), after [`pack_queries`](Self::pack_queries).
@@ -104,8 +104,8 @@ impl Job<'_> {
         }
     }
 
-    /// Packs keys or values, 16 at a time: those of set n to the place, with the distance and for the least number that
-    /// `to` returns. Returns whether all are fit for tiles.
+    /// Packs keys or values, 16 at a time. `to` returns the place of a set, the stride, and the smallest suitable
+    /// magnitude. Returns whether all numbers are suitable for tiles.
     ///
     /// # Safety
     /// As [`block`](Self::block).
@@ -116,7 +116,7 @@ impl Job<'_> {
         (place, keys): ((usize, usize), Range<usize>),
         to: impl Fn(usize) -> (*mut u16, usize, u16),
     ) -> bool {
-        // Whole tiles of terms.
+        // Padded to whole tiles of terms.
         (0..keys.len().next_multiple_of(TERMS) / LANES).all(|set| {
             let first = keys.start + set * LANES;
             let (to, panel, least) = to(set);
@@ -137,7 +137,7 @@ impl Job<'_> {
         })
     }
 
-    /// The rows of up to 16 keys or values, and null for those that are missing.
+    /// The rows of up to 16 keys or values; null for missing ones.
     ///
     /// # Safety
     /// As [`block`](Self::block).
@@ -170,7 +170,7 @@ impl Job<'_> {
         rows
     }
 
-    /// Gathers rows whose elements are apart.
+    /// Gathers rows whose elements are not adjacent.
     ///
     /// # Safety
     /// As [`rows_of`](Self::rows_of).

@@ -106,7 +106,7 @@ impl Op for Sdpa {
         }
     }
 
-    /// Lengths and pages are part of the relations: nothing is written if one of them is wrong.
+    /// Also checks lengths and pages, so nothing is written if one is wrong.
     fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
         check_shared_layouts(&self.arguments, arguments)?;
         self.check_shared(arguments)?;

@@ -1,38 +1,37 @@
 //! The order of dot products, over vectors of 16 results.
 //!
-//! f32 and f16: one chain of fused multiply-adds from +0. bf16: for each 32 terms a chain of the even and one of the odd
-//! ones, each from +0, added to each other and then to the sum. That is the order that x86 documents for its bf16 dot
-//! products of tiles, so they and fused multiply-adds give the same bits.
+//! f32 and f16: one chain of fused multiply-adds from +0. bf16: for each 32 terms, one chain of the even terms and one
+//! of the odd ones, each from +0; the two are added, and then added to the sum. x86 documents this order for its bf16
+//! dot products on tiles, so tiles and fused multiply-adds give the same bits.
 
 use super::ahead::Ahead;
 use crate::simd::lanes::Lanes;
 use crate::simd::{LANES, Simd, unroll};
 use std::hint::black_box;
 
-/// The terms of a group of bf16.
+/// The number of terms in a group of bf16.
 pub(super) const GROUP: usize = 32;
 
-/// Floats between rows of left operands besides whole lines: elements of a column lie in different banks of a cache.
+/// Padding between rows of left operands, in floats, so that a column's elements are in different banks of a cache.
 pub(super) const PAD: usize = 4;
 
-/// Rows of left operands that a panel is read for while it is in the first-level cache: a multiple of the rows of every
-/// tile.
+/// Rows of left operands that use a panel while it is in the first-level cache: a multiple of the rows of every tile.
 pub(super) const ROWS: usize = 24;
 
-/// The left operand: a number per row and term.
+/// The left operand, with a number per row and term.
 #[derive(Clone, Copy)]
 pub(super) struct Left {
     pub(super) start: *const f32,
-    /// The distances of rows and of terms.
+    /// The strides of rows and of terms.
     pub(super) row: usize,
     pub(super) term: usize,
 }
 
-/// The right operand: vectors of 16 results, a vector per term.
+/// The right operand, with vectors of 16 results, one vector per term.
 #[derive(Clone, Copy)]
 pub(super) struct Right {
     pub(super) start: *const f32,
-    /// The distances of terms and of vectors of results.
+    /// The strides of terms and of vectors of results.
     pub(super) term: usize,
     pub(super) panel: usize,
 }
@@ -62,7 +61,7 @@ impl Right {
 }
 
 impl Right {
-    /// Panels of keys that begin with key `start` of a block, as if they began with its first.
+    /// Panels of keys that begin with key `start` of a block, offset as if they began with its first.
     pub(super) fn of_block(self, start: usize) -> Self {
         Self { start: self.start.wrapping_sub(start / LANES * self.panel), ..self }
     }
@@ -95,8 +94,8 @@ unsafe fn chain<S: Simd, const R: usize, const C: usize, A: Ahead>(
     }
 }
 
-/// The sums of the even and of the odd ones of `count` terms from `first` on. Side by side there are as many independent sums
-/// as the multipliers need, with half the rows.
+/// The sums of the even and of the odd terms among `count` terms from `first`. Computed side by side, they give the
+/// multipliers enough independent sums with half the rows.
 ///
 /// # Safety
 /// As [`chain`].
@@ -126,8 +125,8 @@ unsafe fn chains<S: Simd, const R: usize, const C: usize, A: Ahead>(
     }
 }
 
-/// [`product`] of bf16 with every register for one chain at a time: of each group the even terms come first, and their
-/// sums wait in memory, as do those of the groups. A term of the right operand is loaded once for more rows.
+/// [`product`] for bf16, with all registers used for one chain at a time. In each group the even terms come first.
+/// Their sums and those of the groups are kept in memory. So each load of a term of the right operand serves more rows.
 ///
 /// # Safety
 /// As [`chain`].
@@ -139,13 +138,13 @@ unsafe fn product_in_turns<S: Simd, const R: usize, const C: usize, A: Ahead>(
     ahead: &mut A,
 ) -> Tile<S, R, C> {
     let mut room = [[[[0.0f32; LANES]; C]; R]; 2];
-    // The compiler would keep some of the sums in registers, and move those of the chain about instead.
+    // Otherwise the compiler would keep some of these sums in registers and spill those of the chain.
     let room = black_box(&raw mut room).cast::<f32>();
     let place = |of, r, c| room.wrapping_add(((of * R + r) * C + c) * LANES);
     let (evens, sums) = (0, 1);
     // SAFETY: guaranteed by the caller; the room has two tiles.
     unsafe {
-        // One loop, in which the compiler finds registers for all that is in it.
+        // A single loop; for it, the compiler finds enough registers.
         for turn in 0..2 * count.div_ceil(GROUP) {
             let (first, is_odd) = (turn / 2 * GROUP, turn % 2);
             let terms = (GROUP.min(count - first) + 1 - is_odd) / 2;
@@ -240,8 +239,7 @@ pub(super) unsafe fn product<
     }
 }
 
-/// The rows of a tile on an instruction set: as many as there are registers for, or of `FEW` rows as many as the
-/// multipliers need.
+/// The number of rows of a tile: as many as the registers allow or, with `FEW` rows, as the multipliers need.
 pub(super) const fn rows_at_once<S: Simd, const BF16: bool, const FEW: bool>() -> usize {
     match (S::UNROLLS, FEW, S::MANY_REGISTERS, BF16) {
         (false, ..) => 1,
@@ -253,7 +251,7 @@ pub(super) const fn rows_at_once<S: Simd, const BF16: bool, const FEW: bool>() -
     }
 }
 
-/// Calls `$call` with a constant number of rows for all of `$count` rows, most at once.
+/// Runs `$body` over all of `$count` rows, with a constant number `$R` of them at a time, as many as possible.
 macro_rules! by_rows {
     ($S:ident, $BF16:ident, $FEW:tt, $count:expr, |$at:ident, $R:ident| $body:expr) => {{
         let (mut $at, count) = (0, $count);
@@ -283,7 +281,7 @@ macro_rules! by_rows {
 }
 pub(super) use by_rows;
 
-/// Calls `$body` for vectors `$range`, two at a time where there are registers for them.
+/// Runs `$body` for the vectors in `$range`, two at a time if there are enough registers.
 macro_rules! by_vectors {
     ($S:ident, $range:expr, |$at:ident, $C:ident| $body:expr) => {{
         let range = $range;
@@ -363,7 +361,7 @@ pub(super) unsafe fn careful_product<S: Simd, const BF16: bool>(
     }
 }
 
-/// The order with scalars, for terms that `get` returns. With `CAREFUL`, terms whose left factor is 0 are left out.
+/// The same order in scalar code, for the terms that `get` returns. `CAREFUL` omits terms whose left factor is 0.
 pub(super) fn plain_product<const CAREFUL: bool>(
     is_bf16: bool,
     count: usize,

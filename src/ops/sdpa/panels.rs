@@ -1,4 +1,5 @@
-//! Matrices of f32 rearranged into panels: 16 neighbours of one dimension as a vector, for each index of the other.
+//! Matrices of f32 rearranged into panels: vectors of 16 neighbours along one dimension, one for each index of the
+//! other.
 
 use crate::simd::lanes::Lanes;
 use crate::simd::{LANES, Level, Simd, entry_points, unroll};
@@ -6,24 +7,24 @@ use crate::simd::{LANES, Level, Simd, entry_points, unroll};
 /// Rows of f32, and the panels that they become.
 pub(super) struct Panels {
     pub(super) rows: *const f32,
-    /// The distance of rows.
+    /// The row stride.
     pub(super) step: usize,
     pub(super) count: usize,
     pub(super) cols: usize,
-    /// Whether the vectors are of 16 rows, one for each column; else of 16 columns, one for each row.
+    /// Whether a vector holds 16 rows of a column; otherwise, 16 columns of a row.
     pub(super) of_rows: bool,
     pub(super) panels: *mut f32,
-    /// The distance of panels.
+    /// The stride of panels.
     pub(super) panel: usize,
-    /// What is prefetched meanwhile.
+    /// The rows to prefetch meanwhile.
     pub(super) later: Option<[Later; 2]>,
 }
 
-/// Rows that are read later, of a tensor or of results. As many rows are fetched as are rearranged.
+/// Rows of a tensor or of results that are read later. As many rows are fetched as are rearranged.
 #[derive(Clone, Copy)]
 pub(super) struct Later {
     pub(super) start: *const u8,
-    /// The distance of rows, and the size of one, in bytes.
+    /// The row stride and the size of a row, in bytes.
     pub(super) step: usize,
     pub(super) size: usize,
 }
@@ -31,13 +32,13 @@ pub(super) struct Later {
 impl Later {
     pub(super) const NONE: Self = Self { start: std::ptr::null(), step: 0, size: 0 };
 
-    /// Rows from `row` on.
+    /// The rows from `row` on.
     #[inline(always)]
     fn from(self, row: usize) -> Self {
         Self { start: self.start.wrapping_add(row * self.step), ..self }
     }
 
-    /// Fetches a part of 16 rows, in the order of their addresses.
+    /// Prefetches a part of 16 rows, in the order of their addresses.
     ///
     /// # Safety
     /// The CPU supports the instruction set of `S`.
@@ -56,7 +57,7 @@ impl Later {
 
 const HALF: usize = LANES / 2;
 
-/// The first row of a pair of rows at a distance.
+/// The first row of a pair of rows that are `distance` apart.
 const fn first_of(pair: usize, distance: usize) -> usize {
     pair / distance * 2 * distance + pair % distance
 }
@@ -112,7 +113,7 @@ impl Panels {
             let from = self.rows.wrapping_add(row * self.step + col);
             let to = self.panels.wrapping_add(row / LANES * self.panel + col * LANES);
             if rows == LANES && cols == LANES && S::UNROLLS && !S::MANY_REGISTERS {
-                // A quarter at a time fits into the registers.
+                // A quarter at a time fits the registers.
                 unroll!(quarter in 4, {
                     const ROW: usize = quarter / 2 * HALF;
                     const COL: usize = quarter % 2 * HALF;

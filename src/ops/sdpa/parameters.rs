@@ -1,4 +1,4 @@
-//! The parameters of the constructors, and the sizes that follow from them.
+//! The parameters of the constructors, and the sizes derived from them.
 
 use super::visible::{MaskType, WindowKind};
 use crate::error::{Error, Result};
@@ -46,14 +46,14 @@ pub(super) struct Shape {
     pub(super) keys: usize,
     pub(super) key_size: usize,
     pub(super) value_size: usize,
-    /// Keys of a page; as many as there are without pages.
+    /// Keys in a page; without pages, all keys.
     pub(super) page: usize,
-    /// Pages of a sequence.
+    /// Pages per sequence.
     pub(super) pages: usize,
 }
 
 impl Shape {
-    /// Query heads that share keys.
+    /// The number of query heads that share keys.
     pub(super) fn heads_of_group(&self) -> usize {
         self.heads / self.groups.max(1)
     }
@@ -87,7 +87,7 @@ pub(super) fn checked_output(
         },
     };
     if packed {
-        // The tensor is shared by sequences, not by rows.
+        // Packed sequences share the tensor, but rows must not overlap.
         let [_, rest @ ..] = dims;
         desc.part(&[dims[0].min(1), rest[0], rest[1], rest[2]], &[0; 4])?.check_output(name)?;
     } else {

@@ -105,14 +105,14 @@ pub(super) struct Row {
     pub(super) query: usize,
 }
 
-/// An elementary function of a number.
+/// An elementary function of one number.
 pub(super) fn one(f: fn(Lanes<Portable>) -> Lanes<Portable>, x: f32) -> f32 {
     let mut value = [x];
     plain_map(&mut value, f);
     value[0]
 }
 
-/// A number rounded to bf16, if the problem has the order of bf16.
+/// Rounds a number to bf16, if the problem has the order of bf16.
 pub(super) fn rounded(is_bf16: bool, x: f32) -> f32 {
     if is_bf16 { f32::from_bits(u32::from(bf16_bits(x)) << 16) } else { x }
 }
@@ -127,7 +127,7 @@ pub(super) unsafe fn of_head(arguments: &Arguments, id: i32, head: usize) -> Opt
     (!start.is_null()).then(|| unsafe { start.add(head).read_unaligned() })
 }
 
-/// What scores follow from.
+/// What scores are computed from.
 pub(super) struct PlainScores {
     pub(super) problem: Sdpa,
     pub(super) queries: Plain,

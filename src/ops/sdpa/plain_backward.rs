@@ -15,7 +15,7 @@ use crate::simd::math;
 use norm_sys as sys;
 use std::ops::Range;
 
-/// The gradients: argument and the tensor.
+/// The arguments of the gradients.
 const GRADIENTS: [i32; 4] = [
     sys::NORM_ARG_DIFF_QUERIES,
     sys::NORM_ARG_DIFF_KEYS,
@@ -70,7 +70,7 @@ struct Room<'a> {
 }
 
 impl PlainBackward {
-    /// Elements of the buffers.
+    /// The sizes of the buffers, in elements.
     fn sizes(&self) -> [usize; 6] {
         let shape = &self.scores.problem.shape;
         [
@@ -83,7 +83,7 @@ impl PlainBackward {
         ]
     }
 
-    /// Elements of the gradient of the mask.
+    /// The size of the mask's gradient, in elements.
     fn mask_size(&self) -> usize {
         let dims = self.scores.problem.desc(sys::NORM_ARG_DIFF_ATTN_MASK).dims();
         let size = dims.iter().fold(1usize, |size, dim| size.saturating_mul(*dim as usize));
@@ -121,7 +121,7 @@ impl Implementation for PlainBackward {
         let mut next = |size: usize| {
             let start = at;
             at = at.wrapping_add(size);
-            // SAFETY: the scratchpad has these rooms, and there is one thread.
+            // SAFETY: the scratchpad has room for them, and there is one thread.
             unsafe {
                 start.write_bytes(0, size);
                 std::slice::from_raw_parts_mut(start, size)
@@ -199,7 +199,7 @@ impl PlainBackward {
         }
     }
 
-    /// The gradients of a block of queries, all of which are written.
+    /// Computes the gradients of a block of queries and stores all of them.
     ///
     /// # Safety
     /// As [`group`](Self::group).
@@ -367,7 +367,7 @@ impl PlainBackward {
     }
 }
 
-/// The factors of a term; the right one is not read if the left one is 0.
+/// The factors of a term. The right one is not read if the left one is 0.
 fn factors(left: f32, right: impl Fn() -> f32) -> (f32, f32) {
     (left, if left == 0.0 { 0.0 } else { right() })
 }

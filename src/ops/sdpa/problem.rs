@@ -8,13 +8,13 @@ use crate::primitive::{Accepted, OpArgument, PropKind, Usage};
 use crate::tensor::{DataType, Layout, MemoryDesc, Support};
 use norm_sys as sys;
 
-/// The most elements of a head. The sizes of buffers stay far below those of an address space.
+/// The largest head. It keeps the sizes of buffers far below that of the address space.
 const MOST_ELEMENTS: i64 = 1 << 16;
 
 /// The tensors that may have scales.
 const SCALED: &[i32] = &[sys::NORM_ARG_KEYS, sys::NORM_ARG_VALUES];
 
-/// How a score follows from a dot product.
+/// How a score is computed from a dot product.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Scoring {
     pub(super) scale: f32,
@@ -73,7 +73,7 @@ impl Sdpa {
         })
     }
 
-    /// The descriptor of an argument that the problem has, else an empty one.
+    /// The descriptor of an argument; an empty one if the problem does not have it.
     pub(super) fn desc(&self, id: i32) -> &MemoryDesc {
         let found = self.arguments.iter().find(|argument| argument.id == id);
         found.map_or(&MemoryDesc::EMPTY, |argument| &argument.desc)
@@ -87,7 +87,7 @@ impl Sdpa {
         self.flags & flag != 0
     }
 
-    /// The argument with the first rows of sequences in a tensor; `None` if they are not packed.
+    /// The argument with the first row of each sequence in a tensor; `None` if sequences are not packed.
     pub(super) fn offsets_of(&self, id: i32) -> Option<i32> {
         let (flag, offsets) = match id {
             sys::NORM_ARG_KEYS
@@ -113,7 +113,7 @@ impl Sdpa {
         outputs.into_iter().all(|output| output.desc.has_zero_dim())
     }
 
-    /// Whether products of matrices have the order of bf16.
+    /// Whether matrix products have the order of bf16.
     pub(super) fn is_bf16(&self) -> bool {
         self.data_type(sys::NORM_ARG_QUERIES) == DataType::Bf16
     }
@@ -143,7 +143,7 @@ fn dims_of(name: &str, desc: &MemoryDesc) -> Result<[i64; 4]> {
     })
 }
 
-/// Keys are often passed as rows of elements.
+/// The error for other heads, with a hint: keys are often passed transposed.
 fn other_heads(key_depth: i64, key_size: i64, is_exchanged: bool) -> Error {
     let layouts = "; key_desc is B x G x D x T, value_desc B x G x T x E";
     let hint = if is_exchanged { layouts } else { "" };
@@ -278,7 +278,7 @@ fn check_types(p: &Parameters<'_>, forward: bool) -> Result<()> {
     Ok(())
 }
 
-/// What packed sequences may have.
+/// Checks what is not supported together with packed sequences.
 fn check_packed(p: &Parameters<'_>) -> Result<()> {
     let has = |flag| p.flags & flag != 0;
     let queries = (sys::norm_sdpa_query_offsets, sys::norm_sdpa_query_lengths, "queries");
@@ -355,7 +355,7 @@ fn check_mask(p: &Parameters<'_>, shape: &Shape) -> Result<()> {
     Ok(())
 }
 
-/// The number of keys before a query's own that it sees.
+/// The window: how many keys before its own a query sees.
 fn checked_window(p: &Parameters<'_>) -> Result<Option<Window>> {
     let (window, first_keys, name) = (p.window, p.first_keys, p.window_kind.name());
     let least = match p.window_kind {

@@ -41,7 +41,8 @@ struct Reference {
     padding: Padding,
 }
 
-/// The sums of a row: the largest score, the sums of weights, of weights of keys, and of weights times distances.
+/// The state of a row: the largest score, and the sums of weights, of the weights of keys, and of weights times
+/// distances.
 #[derive(Clone, Copy)]
 struct Sums {
     max: f32,
@@ -55,7 +56,7 @@ impl Implementation for Reference {
         self.variant
     }
 
-    /// The values of a row, and the entropies of a head.
+    /// Bytes of the scratchpad: the values of a row, and the entropies of a head.
     fn scratchpad_size(&self) -> usize {
         let shape = &self.scores.problem.shape;
         (2 * shape.value_size + shape.queries) * size_of::<f32>()
@@ -68,7 +69,7 @@ impl Implementation for Reference {
         }
         let sequences = Sequences::new(&self.scores.problem, arguments);
         let room = execution.scratchpad.cast::<f32>();
-        // SAFETY: the execution's buffers were checked, the scratchpad has this room, and there is one thread.
+        // SAFETY: the execution's buffers were checked, the scratchpad has this size, and there is one thread.
         unsafe {
             self.padding.clear(arguments.get(sys::NORM_ARG_DST));
             room.write_bytes(0, 2 * shape.value_size + shape.queries);
@@ -109,7 +110,7 @@ fn total(mut lanes: [f32; LANES]) -> f32 {
 }
 
 impl Reference {
-    /// A row of dst, with its logarithm. Returns its entropy.
+    /// Computes a row of dst and its logarithm. Returns its entropy.
     ///
     /// # Safety
     /// The arguments were checked, and no other thread writes the row.
@@ -214,7 +215,7 @@ impl Reference {
     }
 }
 
-/// Joins a block with those before.
+/// Joins a block with the previous ones.
 fn join(all: &mut Sums, found: &Sums, sums: &mut [f32], block: &[f32]) {
     let max = larger(all.max, found.max);
     let factor = |state: &Sums| one(math::weight, state.max - max);

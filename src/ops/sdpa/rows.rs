@@ -17,17 +17,17 @@ pub(super) struct Heads {
     data_type: DataType,
     sequence: usize,
     head: usize,
-    /// The distances between rows (queries, keys) and between elements.
+    /// The strides of rows (queries, keys) and of elements.
     pub(super) row: usize,
     pub(super) element: usize,
-    /// Elements of a row.
+    /// Elements in a row.
     pub(super) size: usize,
-    /// The argument with the first rows of packed sequences.
+    /// The argument with the first row of each packed sequence.
     offsets: Option<i32>,
 }
 
 impl Heads {
-    /// The matrices of an argument whose rows are dimension `rows`, or why they do not fit.
+    /// The matrices of an argument whose dimension `rows` is the rows, or why kernels do not support it.
     pub(super) fn new(problem: &Sdpa, id: i32, rows: usize) -> Result<Self> {
         let desc = problem.desc(id);
         if desc.is_blocked() {
@@ -73,7 +73,7 @@ impl Heads {
         }
     }
 
-    /// Rows from a given one on, to prefetch; none if elements are strided.
+    /// The rows from a given one on, to prefetch; none if elements are strided.
     pub(super) fn later(&self, arguments: &Arguments, place: (usize, usize), row: usize) -> Later {
         if self.element != 1 {
             return Later::NONE;
@@ -83,14 +83,14 @@ impl Heads {
         Later { start, step: self.row * bytes, size: self.size * bytes }
     }
 
-    /// Whether rows are dense f32 at an aligned address, which kernels read where they are.
+    /// Whether rows are dense, aligned f32, which kernels read in place.
     pub(super) fn is_direct(&self, arguments: &Arguments) -> bool {
         let aligned = arguments.get(self.id).cast::<f32>().is_aligned();
         self.data_type == DataType::F32 && self.element == 1 && aligned
     }
 }
 
-/// A part of the queries of a group: some queries of some of its heads. Rows are numbered by queries, then heads.
+/// Some queries of some heads of a group. Rows are numbered by query, then by head.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) sequence: usize,
@@ -114,7 +114,7 @@ impl Part {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts {
     shape: Shape,
-    /// Heads and queries of a part.
+    /// Heads and queries per part.
     pub(super) heads: usize,
     pub(super) queries: usize,
     head_parts: usize,
@@ -122,7 +122,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Parts of up to about `rows` rows, and at least `least` of them if there are as many queries.
+    /// Makes parts of about `rows` rows at most, and at least `least` of them if there are enough queries.
     pub(super) fn new(shape: Shape, rows: usize, least: usize) -> Self {
         let all = shape.heads_of_group().max(1);
         let heads = all.min(rows);
@@ -161,7 +161,7 @@ impl Parts {
     }
 }
 
-/// Keys or values of a block, from `first` on, in runs that are contiguous in memory.
+/// Calls `f` for the runs of keys or values that are contiguous in memory.
 ///
 /// # Safety
 /// The arguments were checked, and the keys are within the length of the sequence.

@@ -7,12 +7,12 @@ use norm_sys as sys;
 #[derive(Clone, Copy)]
 pub(super) struct ScalePlaces {
     pub(super) id: i32,
-    /// The strides of sequences or pages, of heads and of keys; 0 where they share a scale.
+    /// The strides of sequences or pages, of heads and of keys; 0 where a scale is shared.
     pub(super) strides: [usize; 3],
 }
 
 impl ScalePlaces {
-    /// Those of a tensor whose keys are dimension `keys`; `None` if it has none.
+    /// The scales of a tensor whose keys are dimension `keys`; `None` if it has none.
     pub(super) fn new(problem: &Sdpa, tensor: i32, keys: usize) -> Option<Self> {
         let id = sys::NORM_ARG_ATTR_SCALES | tensor;
         let desc = problem.desc(id);
@@ -22,7 +22,7 @@ impl ScalePlaces {
     }
 }
 
-/// The scales of a block, one per key and one per value, from the block's first on; null without scales.
+/// The scales of a block's keys and values, one each, from the block's first; null without scales.
 #[derive(Clone, Copy)]
 pub(super) struct Scales {
     pub(super) keys: *const f32,

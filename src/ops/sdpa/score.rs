@@ -1,8 +1,9 @@
 //! From dot products to scores, and from the scores of a block to weights.
 //!
-//! Each step is rounded to f32, in this order: times the key's scale if keys are quantized; times scale; `cap * tanh(s/cap)`; plus slope times distance; plus the mask. A
-//! key that is not seen has the score -Inf. The weight of a key is `exp(s - m)`, with m the largest score of the block, and 0
-//! below 2^-40. Weights are added in 16 lanes, key j in lane j mod 16.
+//! A score is computed in these steps, each rounded to f32: times the key's scale if keys are quantized; times scale;
+//! `cap * tanh(s/cap)`; plus slope times distance; plus the mask. A masked key has the score -Inf. The weight of a key
+//! is `exp(s - m)`, where m is the largest score of the block, and 0 below 2^-40. Weights are added in 16 lanes, key j
+//! in lane j mod 16.
 
 use super::BLOCK;
 use super::mask::MaskRow;
@@ -16,20 +17,20 @@ use std::ops::Range;
 /// A row of scores: a query of a head.
 #[derive(Clone)]
 pub(super) struct ScoreRow {
-    /// The keys that it sees by their positions.
+    /// The keys that the row sees by their positions.
     pub(super) keys: Range<usize>,
-    /// It also sees the keys below this number, which is at most the first of `keys`.
+    /// The row also sees the keys below this index, which is at most the first of `keys`.
     pub(super) kept: usize,
-    /// Of the query.
+    /// The position of the query.
     pub(super) position: i64,
-    /// `None` without distances.
+    /// `None` if scores have no distance term.
     pub(super) slope: Option<f32>,
     pub(super) mask: MaskRow,
 }
 
 impl ScoreRow {
-    /// The keys of a block that begins at `first`, in whole vectors within a range, whose scores are their products times
-    /// scale and nothing else.
+    /// The keys of a block, in whole vectors within a range, whose scores are just their dot products times scale. The
+    /// block begins at `first`.
     #[inline(always)]
     fn scaled_alone(
         &self,
@@ -47,7 +48,7 @@ impl ScoreRow {
     }
 }
 
-/// The keys of a block that any of some rows sees, in whole groups and vectors.
+/// The keys of a block that at least one of the rows sees, rounded to whole groups and vectors.
 #[inline(always)]
 pub(super) fn seen(rows: &[ScoreRow], first_key: usize, count: usize) -> Range<usize> {
     let (mut first, mut end) = (BLOCK, 0);
@@ -66,7 +67,7 @@ pub(super) fn seen(rows: &[ScoreRow], first_key: usize, count: usize) -> Range<u
     if first >= end { 0..0 } else { first / GROUP * GROUP..end.next_multiple_of(LANES) }
 }
 
-/// What a row keeps of the blocks so far.
+/// What a row keeps of the previous blocks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State {
     /// The largest score.
@@ -82,18 +83,18 @@ impl State {
     pub(super) const EMPTY: Self =
         Self { max: f32::NEG_INFINITY, sum: 0.0, keys: 0.0, moment: 0.0 };
 
-    /// A sink is a block before all others.
+    /// A sink acts as a block before all others.
     pub(super) fn of_sink(sink: f32) -> Self {
         Self { max: sink, sum: 1.0, ..Self::EMPTY }
     }
 
-    /// Whether no key has been seen. NaN is seen.
+    /// Whether no key was seen. NaN counts as seen.
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
         self.sum == 0.0
     }
 
-    /// The state after another block, whose weights and those so far are multiplied by these factors.
+    /// The state joined with that of another block. The factors are those of the previous weights and of the block's.
     #[inline(always)]
     pub(super) fn joined(&self, block: &Self, max: f32, [before, after]: [f32; 2]) -> Self {
         let join = |a: f32, b: f32| b.mul_add(after, a * before);
@@ -123,11 +124,11 @@ impl State {
     }
 }
 
-/// 0 to 15.
+/// The lane numbers.
 pub(super) const LANE: [f32; LANES] =
     [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, 14.0, 15.0];
 
-/// Lane numbers as integers, whose bits are added to.
+/// The lane numbers as integers, to which other bits are added.
 const LANE_BITS: [f32; LANES] = {
     let mut bits = [0.0; LANES];
     let mut lane = 0;
@@ -138,7 +139,7 @@ const LANE_BITS: [f32; LANES] = {
     bits
 };
 
-/// The sixteen scores of keys from `key` on, from their dot products; also the derivative of the soft cap.
+/// The scores of 16 keys from `key`, from their dot products, and the derivative of the soft cap.
 ///
 /// # Safety
 /// The mask has the keys that the row sees, and the CPU supports the instruction set of `S`.
@@ -196,9 +197,9 @@ pub(super) unsafe fn as_bf16<S: Simd>(v: Lanes<S>) -> Lanes<S> {
     unsafe { Lanes::new(S::from_bf16(S::to_bf16(v.vector()))) }
 }
 
-/// Turns the dot products of a row with the keys `first + within` of a block that begins at `first` into weights. The
-/// range begins and ends at multiples of 16. After they are added, weights are multiplied by the values' scales, and
-/// rounded to bf16, if told so.
+/// Turns the dot products of a row with the keys `first + within` of the block that begins at `first` into weights. The
+/// range begins and ends at multiples of 16. After they are summed, weights are multiplied by the values' scales, if
+/// any, and rounded to bf16 with `BF16`.
 ///
 /// # Safety
 /// There are [`BLOCK`] values; otherwise as [`scores`].
@@ -218,7 +219,7 @@ pub(super) unsafe fn weigh<S: Simd, const BF16: bool>(
         let mut at = within.start;
         while at < within.end {
             if scaled_alone.contains(&at) {
-                // Most keys of most rows.
+                // The common case.
                 while at < scaled_alone.end {
                     let s = Lanes::<S>::load(values.add(at), LANES) * scoring.scale;
                     s.store(values.add(at), LANES);
@@ -237,7 +238,7 @@ pub(super) unsafe fn weigh<S: Simd, const BF16: bool>(
             at += LANES;
         }
         let max = largest.largest();
-        // NaN is all that a row without a maximum can have.
+        // A row without a maximum has no scores other than -Inf and NaN.
         let from = if max == f32::NEG_INFINITY { 0.0 } else { max };
         let (mut sum, mut moment) = (zero, zero);
         let mut at = within.start;
@@ -250,7 +251,7 @@ pub(super) unsafe fn weigh<S: Simd, const BF16: bool>(
             }
             let mut scaled = p;
             if !scales.values.is_null() {
-                // Those of keys that are not seen may be anything.
+                // The scales of masked keys may be anything.
                 scaled = p.eq(0.0).select(p, p * Lanes::<S>::load(scales.values.add(at), LANES));
             }
             let p = if BF16 { as_bf16(scaled) } else { scaled };

@@ -1,4 +1,4 @@
-//! The buffers of an execution: which may be shared, lengths and page tables.
+//! The buffers of an execution: which may be shared, and the values of lengths, offsets and page tables.
 
 use super::parameters::Shape;
 use super::problem::Sdpa;
@@ -9,7 +9,7 @@ use crate::text::Capitals;
 use norm_sys as sys;
 
 impl Sdpa {
-    /// Checks that no input but the queries shares the buffer of an output, and those dst's alone.
+    /// Checks that only the queries share an output's buffer, and only that of dst.
     pub(super) fn check_shared(&self, arguments: &Arguments) -> Result<()> {
         let of = |usage| self.arguments.iter().filter(move |argument| argument.usage == usage);
         for output in of(Usage::Output).filter(|output| !output.desc.has_zero_dim()) {
@@ -39,10 +39,10 @@ pub(super) unsafe fn integer(start: *const u8, i: usize) -> i32 {
     unsafe { start.cast::<i32>().add(i).read_unaligned() }
 }
 
-/// Checks that the offsets of sequences ascend to `most` rows at most.
+/// Checks that the offsets of sequences ascend and are at most `most`.
 ///
 /// # Safety
-/// Null, or a list of one more than the sequences.
+/// `list` is null or has one element more than there are sequences.
 unsafe fn check_offsets(list: *const u8, name: &str, sequences: usize, most: usize) -> Result<()> {
     if list.is_null() {
         return Ok(());
@@ -118,13 +118,12 @@ impl Sequences {
         )
     }
 
-    /// The queries of a sequence that are stored, with its number of queries: with zeros beyond the length unless other
-    /// sequences follow.
+    /// The number of a sequence's queries to store: those beyond the length are zeros, unless other sequences follow.
     pub(super) fn stored_queries(&self, length: usize) -> usize {
         if self.query_offsets.is_null() { self.shape.queries } else { length }
     }
 
-    /// Likewise the keys.
+    /// As [`stored_queries`](Self::stored_queries), for keys.
     pub(super) fn stored_keys(&self, length: usize) -> usize {
         if self.key_offsets.is_null() { self.shape.keys } else { length }
     }
@@ -153,11 +152,11 @@ impl Sequences {
         let (page, place) = (key / self.shape.page, key % self.shape.page);
         // SAFETY: guaranteed by the caller.
         let page = unsafe { integer(self.page_table, sequence * self.shape.pages + page) };
-        // Keys that are not visible may be read together with visible ones, from any page.
+        // Keys that are not visible, from any page, may be read together with visible ones.
         (page.max(0) as usize, place)
     }
 
-    /// The keys from a given one on that are consecutive in memory.
+    /// The number of keys from a given one that are consecutive in memory.
     pub(super) fn run_from(&self, key: usize) -> usize {
         if self.page_table.is_null() { usize::MAX } else { self.shape.page - key % self.shape.page }
     }
@@ -190,13 +189,13 @@ impl Sequences {
                     )));
                 }
             }
-            // SAFETY: as above; the lengths of the sequence are right.
+            // SAFETY: as above; the lengths of the sequence were checked.
             unsafe { self.check_pages(sequence, pages, masking)? };
         }
         Ok(())
     }
 
-    /// The pages of the keys within the length; pages that no query sees may be -1.
+    /// Checks the pages of the keys within the length. Pages that no query sees may be -1.
     ///
     /// # Safety
     /// As [`check`](Self::check), after the lengths.
@@ -206,7 +205,7 @@ impl Sequences {
         }
         // SAFETY: guaranteed by the caller.
         let lengths = unsafe { self.lengths(sequence) };
-        // No query sees more keys before its window than the first.
+        // The window of the first query begins first.
         let keys = masking.keys(0, lengths);
         let (kept, size) = (masking.kept(&keys), self.shape.page);
         for place in 0..lengths.1.div_ceil(size) {
@@ -216,7 +215,7 @@ impl Sequences {
             if usize::try_from(page).is_ok_and(|page| page < count) || page == -1 && !is_seen {
                 continue;
             }
-            // Entries beyond the tokens of a cache's sequence are -1.
+            // In a page table of a cache, entries beyond the tokens of a sequence are -1.
             let hint = match page == -1 && self.key_lengths.is_null() {
                 true => "; without norm_sdpa_key_lengths every entry is read",
                 false => "",

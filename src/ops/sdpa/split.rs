@@ -1,7 +1,7 @@
-//! Forward of few queries: threads share the blocks of keys of a part.
+//! Forward with few queries: threads share the blocks of keys of a part.
 //!
-//! Each block is computed on its own and recorded. The blocks of a part are then joined from left to right, so that the
-//! bits are those of a single thread.
+//! Each block is computed separately and recorded. The blocks of a part are then joined from left to right, so the bits
+//! are those of a single thread.
 
 use super::BLOCK;
 use super::blocks::Blocks;
@@ -12,7 +12,7 @@ use super::rows::Parts;
 use super::score::State;
 use crate::primitive::Execution;
 
-/// The floats of a record: the sums and the states of the rows of a part.
+/// The size of a record in floats: the sums and the states of a part's rows.
 struct Record {
     sums: usize,
     states: usize,
@@ -30,12 +30,12 @@ impl Forward {
         Record { sums: floats::<f32>(rows * self.value_step()), states: floats::<State>(rows) }
     }
 
-    /// Blocks of the longest sequence.
+    /// The number of blocks of the longest sequence.
     fn blocks(&self) -> usize {
         self.inputs.problem.shape.keys.div_ceil(BLOCK)
     }
 
-    /// Floats of the records of all parts, if there are fewer parts than the threads need.
+    /// The size of the records of all parts, in floats; 0 unless there are fewer parts than the threads need.
     fn records_of(&self, width: usize, parts: &Parts) -> usize {
         if width < 2 || parts.count() >= 2 * width || self.blocks() < 2 {
             return 0;
@@ -43,7 +43,7 @@ impl Forward {
         self.record(parts).size().saturating_mul(self.blocks()).saturating_mul(parts.count())
     }
 
-    /// Floats of the room for records.
+    /// The size of the room for records, in floats.
     pub(super) fn records(&self) -> usize {
         self.records_of(self.rooms, &self.parts(self.rooms))
     }
@@ -60,8 +60,8 @@ impl Job<'_> {
         let parts = self.parts.count();
         let pieces = (4 * width).div_ceil(parts).min(self.forward.blocks());
         let threads = self.run(execution, parts * pieces, width, &|number, room| {
-            // SAFETY: the execution's buffers were checked, pieces are given out once, a room has one thread at a time,
-            // and the machine has the level.
+            // SAFETY: the execution's buffers were checked, each piece is given out once, a room has one thread at a
+            // time, and the machine has the level.
             unsafe { self.record_piece(number / pieces, (number % pieces, pieces), room) };
         });
         // SAFETY: as above; all blocks were recorded.
@@ -69,7 +69,7 @@ impl Job<'_> {
         threads
     }
 
-    /// The room of a thread, with the sums and states of a record.
+    /// The room of a thread, with a record's sums and states.
     fn recorded(&self, part: usize, block: usize, room: &Room) -> Room {
         let record = self.forward.record(&self.parts);
         let number = part * self.forward.blocks() + block;
@@ -77,10 +77,10 @@ impl Job<'_> {
         room.with_results(sums, sums.wrapping_add(record.sums).cast())
     }
 
-    /// Records a piece of the blocks of a part.
+    /// Computes a piece of a part's blocks and records them.
     ///
     /// # Safety
-    /// The arguments were checked, the piece and the room are this thread's, and the machine has the level.
+    /// The arguments were checked, the piece and the room belong to this thread, and the machine has the level.
     unsafe fn record_piece(&self, number: usize, (piece, pieces): (usize, usize), room: &Room) {
         let part = self.parts.part(number);
         // SAFETY: guaranteed by the caller.

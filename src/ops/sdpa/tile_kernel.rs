@@ -1,5 +1,5 @@
-//! Rows against a block of keys on tiles of bf16, with the bits of [`kernel`](super::kernel): the products have the
-//! order of bf16, and rounding and joining are the same.
+//! Rows against a block of keys on bf16 tiles, with the bits of [`kernel`](super::kernel). The products have the order
+//! of bf16; rounding and joining are the same.
 
 use super::kernel::STEP;
 use super::panels::transpose;
@@ -16,7 +16,7 @@ use std::ops::Range;
 /// Adds a block to all rows.
 ///
 /// # Safety
-/// The block is there as tiles, its numbers are fit for them, no other thread writes it, and tiles are granted.
+/// The block is packed as tiles, its numbers are suitable, no other thread writes it, and the process may use tiles.
 #[inline(always)]
 unsafe fn attend<M: Matrices>(job: &TileBlock<'_>) {
     let block = job.block;
@@ -95,10 +95,10 @@ impl TileBlock<'_> {
     }
 }
 
-/// Queries as rows of bf16. Returns whether they are fit for tiles, here and below.
+/// Packs queries as rows of bf16. Like the functions below, returns whether their numbers are suitable for tiles.
 ///
 /// # Safety
-/// The rows are there and so is the room, and the CPU supports AVX-512.
+/// The rows and the room exist, and the CPU supports AVX-512.
 #[inline(always)]
 unsafe fn queries<M: Matrices>(job: &Packing<'_>) -> bool {
     // SAFETY: guaranteed by the caller.
@@ -111,7 +111,7 @@ unsafe fn queries<M: Matrices>(job: &Packing<'_>) -> bool {
     }
 }
 
-/// 16 keys as tiles of elements.
+/// Packs 16 keys as tiles of elements.
 ///
 /// # Safety
 /// As [`queries`].
@@ -141,7 +141,7 @@ unsafe fn keys<M: Matrices>(job: &Packing<'_>) -> bool {
     }
 }
 
-/// 16 values as halves of tiles of keys.
+/// Packs 16 values as halves of tiles of keys.
 ///
 /// # Safety
 /// As [`queries`].
@@ -168,7 +168,7 @@ unsafe fn values<M: Matrices>(job: &Packing<'_>) -> bool {
     }
 }
 
-/// The entries of a kernel, as `entry_points!` makes them for each level.
+/// The entries of a kernel, like those that `simd::entry_points!` makes for each level.
 macro_rules! entry_points {
     ($(#[$doc:meta])* mod $name:ident: $kernel:ident($arg:ident: $argty:ty) -> $ret:ty;) => {
         $(#[$doc])*

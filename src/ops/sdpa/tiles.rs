@@ -1,10 +1,10 @@
-//! Blocks of keys on tiles of bf16, where the processor has them: which problems and which numbers are suitable, and
-//! where tiles are stored.
+//! Blocks of keys on bf16 tiles, if the processor has them: which problems and which numbers are suitable, and where
+//! tiles are stored.
 //!
-//! The processor treats subnormals as zeros. Tiles are used where every number is finite and no partial sum can be
-//! subnormal: the elements of queries and of the block's keys are 0 or at least 2^-56, and those of its values 2^-72
-//! (weights are 0 or at least 2^-40). Every partial sum is then a multiple of 2^-126. Other blocks use fused
-//! multiply-adds, with the same bits.
+//! The processor treats subnormals as zeros. So tiles are used only if every number is finite and no partial sum can be
+//! subnormal: the elements of queries and of the block's keys are 0 or at least 2^-56 in magnitude, and those of its
+//! values 2^-72 (weights are 0 or at least 2^-40). Every partial sum is then a multiple of 2^-126. Other blocks use
+//! fused multiply-adds, with the same bits.
 
 use super::BLOCK;
 use super::inputs::{Inputs, floats};
@@ -16,14 +16,14 @@ use crate::simd::LANES;
 use crate::tensor::DataType;
 use norm_sys as sys;
 
-/// Rows of queries that are multiplied at once, and results.
+/// Rows of queries, and results, that are multiplied at once.
 pub(super) const AT_ONCE: usize = 2 * LANES;
-/// The terms of a tile, and its elements.
+/// The terms of a tile, and the number of its elements.
 pub(super) const TERMS: usize = GROUP;
 pub(super) const NUMBERS: usize = LANES * TERMS;
 /// Padding between rows, so that rows are in different sets of a cache.
 const APART: usize = 32;
-/// The distance between rows of weights.
+/// The row stride of weights.
 pub(super) const WEIGHT_STEP: usize = BLOCK + APART;
 
 /// 2^-56 and 2^-72 in bf16.
@@ -36,45 +36,45 @@ pub(super) const LEAST_OF_VALUES: u16 = (127 - 72) << 7;
     allow(dead_code, reason = "no kernel reads it")
 )]
 pub(super) struct TileBlock<'a> {
-    /// Its queries, keys and values are not used; there is room for the weights of 32 rows.
+    /// Its queries, keys and values are not used. It has room for the weights of 32 rows.
     pub(super) block: &'a Block<'a>,
-    /// Queries by rows, and their distance.
+    /// Queries by rows, and the row stride.
     pub(super) queries: *const u16,
     pub(super) query_step: usize,
-    /// Tiles of 16 keys, as if they began with the first key of the block, and the distance of the next ones.
+    /// Tiles of 16 keys, offset as if they began with the block's first key, and their stride.
     pub(super) keys: *const u16,
     pub(super) key_panel: usize,
     /// Tiles of 16 elements of values, likewise.
     pub(super) values: *const u16,
     pub(super) value_panel: usize,
-    /// Rooms for the weights of 32 rows in bf16, and for 32 by 32 products.
+    /// Room for the weights of 32 rows in bf16, and for 32 x 32 products.
     pub(super) weights: *mut u16,
     pub(super) products: *mut f32,
 }
 
-/// Rows that become tiles.
+/// Rows to be packed as tiles.
 #[cfg_attr(
     not(all(target_arch = "x86_64", feature = "avx512")),
     allow(dead_code, reason = "no kernel reads it")
 )]
 pub(super) struct Packing<'a> {
-    /// 16 rows of bf16; null for those that are missing, which become zeros.
+    /// 16 rows of bf16; null for missing ones, which become zeros.
     pub(super) rows: &'a [*const u16; LANES],
-    /// Or rows of f32, their distance and number.
+    /// Alternatively, rows of f32: address, stride, number.
     pub(super) floats: *const f32,
     pub(super) float_step: usize,
     pub(super) count: usize,
     pub(super) cols: usize,
-    /// Whether the rows of f32 are a left operand; else their elements stay in order.
+    /// Whether the rows of f32 are a left operand; otherwise their elements stay in order.
     pub(super) is_left: bool,
     pub(super) to: *mut u16,
-    /// The distance of rows, or of tiles of other elements.
+    /// The stride of rows, or of tiles of other elements.
     pub(super) panel: usize,
-    /// Smaller numbers than this are unsuitable.
+    /// Magnitudes below this are unsuitable, except 0.
     pub(super) least: u16,
 }
 
-/// The functions with tiles.
+/// The functions that use tiles.
 #[derive(Clone, Copy)]
 pub(super) struct Entries {
     pub(super) attend: unsafe fn(&TileBlock<'_>),
@@ -86,12 +86,12 @@ pub(super) struct Entries {
 /// Forward on tiles.
 pub(super) struct Tiles {
     pub(super) entries: Entries,
-    /// Whole tiles of elements of keys and values.
+    /// Sizes of keys and values, rounded up to whole tiles.
     pub(super) key_size: usize,
     pub(super) value_size: usize,
 }
 
-/// The places of tiles in a room.
+/// Where a room stores tiles.
 #[derive(Clone, Copy)]
 pub(super) struct Places {
     pub(super) fit: *mut bool,
@@ -130,7 +130,7 @@ impl Tiles {
         self.key_size + APART
     }
 
-    /// Floats of the parts of a room, for a number of rows.
+    /// The sizes of a room's parts for a number of rows, in floats.
     fn sizes(&self, rows: usize) -> [usize; 7] {
         [
             floats::<bool>(1),
@@ -143,12 +143,12 @@ impl Tiles {
         ]
     }
 
-    /// Floats of a room.
+    /// The size of a room, in floats.
     pub(super) fn size(&self, rows: usize) -> usize {
         self.sizes(rows).iter().sum()
     }
 
-    /// Floats of the room for weights of f32.
+    /// The size of the room for f32 weights, in floats.
     pub(super) const WEIGHTS: usize = AT_ONCE * STEP;
 
     pub(super) fn places(&self, start: *mut f32, rows: usize) -> Places {

@@ -8,7 +8,7 @@ use crate::heap::{Counted, counted};
 use crate::primitive::{Execution, Implementation, Variant};
 use crate::simd::Level;
 
-/// The vector implementation at a level, or why it does not fit.
+/// The vector implementation at a level, or why it does not support the problem.
 pub(super) fn make(
     problem: &Sdpa,
     variant: &'static Variant,

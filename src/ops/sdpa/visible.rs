@@ -1,4 +1,4 @@
-//! Which keys a query sees, judging only by position.
+//! Which keys a query sees by their positions alone.
 
 use crate::primitive::enumerators;
 use norm_sys as sys;
@@ -26,20 +26,20 @@ enumerators! {
 /// A sliding window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Window {
-    /// Keys before the query's own.
+    /// The number of visible keys before the query's own.
     pub(super) before: i64,
-    /// As the caller counts.
+    /// How the caller counts.
     pub(super) kind: WindowKind,
     pub(super) size: i64,
-    /// Keys below this number are seen too.
+    /// Keys below this index are visible too.
     pub(super) first_keys: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Masking {
-    /// Also with a window.
+    /// Also applies with a window.
     pub(super) causal: bool,
-    /// The last query has the position of the last key.
+    /// Aligns the last query with the last key.
     pub(super) bottom_right: bool,
     pub(super) window: Option<Window>,
 }
@@ -52,7 +52,7 @@ impl Masking {
         query as i64 + offset
     }
 
-    /// The keys that a query sees, except those before its window.
+    /// The keys that a query sees, without those before its window.
     #[inline(always)]
     pub(super) fn keys(&self, query: usize, lengths: (usize, usize)) -> Range<usize> {
         let position = self.position(query, lengths);

@@ -27,7 +27,7 @@ fn first_keys_are_seen_besides_a_window() {
     assert_eq!(seen(1), [0, 1]);
     assert_eq!(seen(4), [0, 1, 2, 3, 4]);
     assert_eq!(seen(7), [0, 1, 2, 6, 7]);
-    // Also if the window is beyond the keys.
+    // Even if the window is beyond the keys.
     assert_eq!((0..4).filter(|key| masking.seen(7, (8, 4))(*key)).collect::<Vec<_>>(), [0, 1, 2]);
 }
 
@@ -39,7 +39,7 @@ fn the_last_query_sees_the_last_key() {
     assert_eq!(masking.keys(0, (5, 3)), 0..0);
 }
 
-/// Pairs of a causal mask, over those of a window of 4096 keys.
+/// The visible pairs of a causal mask, divided by those of a window of 4096 keys.
 #[test]
 fn causal_pairs_of_long_sequences() {
     let window = masking(WindowKind::WithSelf, 4096);
