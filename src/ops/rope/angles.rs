@@ -1,13 +1,13 @@
-//! Cosines and sines of tokens, as the rotation reads them.
+//! The cosines and sines of tokens, in the layout that the rotation reads.
 //!
 //! ```text
 //! from frequencies   cos(p * f), sin(p * f)      products, their reduction and polynomials in f64
 //! from tables        row p
 //! ```
 //!
-//! Both are multiplied by the magnitude and rounded to f32 once. For distant pairs there is one of each per pair:
-//! `width` cosines, then `width` sines. For neighbours each is stored twice, the first sine negated, so that
-//! the rotation is `x*cos + swap(x)*sin`. Backward negates all sines.
+//! Both are multiplied by the magnitude and rounded to f32 once. Distant pairs have one cosine and one sine each:
+//! `width` cosines, then `width` sines. Neighbours have two of each, with the first sine negated, so that the rotation
+//! is `x*cos + swap(x)*sin`. Backward negates all sines.
 
 use super::problem::{AngleSource, MOST_SECTIONS, Rope};
 use crate::simd::lanes::{Lanes, Wide};
@@ -19,20 +19,20 @@ use norm_sys as sys;
 pub(super) struct Angles<'a> {
     problem: &'a Rope,
     pub(super) pairs: usize,
-    /// Whether each pair has two places.
+    /// Whether each pair has two cosines and two sines.
     pub(super) doubled: bool,
     /// Whether whole vectors are in the order of [`Simd::in_turn`].
     in_turn: bool,
-    /// Cosines of a token, and sines: whole vectors.
+    /// The number of cosines of a token, in whole vectors; also that of sines.
     pub(super) width: usize,
     frequencies: *const f64,
-    /// The tables of cosines and sines, their type, and the distance between rows.
+    /// The tables of cosines and sines, their type, and their row stride.
     tables: [*const u8; 2],
     table_type: DataType,
     table_step: usize,
 }
 
-// SAFETY: it reads inputs, which nothing writes during the execution.
+// SAFETY: it only reads inputs, which nothing writes during the execution.
 unsafe impl Sync for Angles<'_> {}
 
 /// The signs of the sines of neighbours.
@@ -46,7 +46,7 @@ static ALTERNATE: [f32; LANES] = {
     signs
 };
 
-/// The number of floats of a token's cosines, which is that of its sines.
+/// The number of floats for a token's cosines, the same as for its sines.
 pub(super) fn width(problem: &Rope) -> usize {
     let places = if problem.distance() == 1 && is_doubled(problem) {
         problem.rotary_dims
@@ -61,7 +61,7 @@ fn is_doubled(problem: &Rope) -> bool {
 }
 
 impl<'a> Angles<'a> {
-    /// From the addresses of frequencies, or of tables of cosines and sines.
+    /// From the addresses of the frequencies, or of the tables of cosines and sines.
     pub(super) fn new(
         problem: &'a Rope,
         in_turn: bool,
@@ -117,7 +117,7 @@ impl<'a> Angles<'a> {
         self.tables[table].wrapping_add(row)
     }
 
-    /// Values of a table, times the magnitude.
+    /// The values of a table times the magnitude.
     ///
     /// # Safety
     /// As [`get`](Self::get).
@@ -130,7 +130,7 @@ impl<'a> Angles<'a> {
         n: usize,
     ) -> Lanes<S> {
         let (problem, element) = (self.problem, <Runtime as Element>::of(self.table_type));
-        // SAFETY: guaranteed by the caller; positions were checked to be rows.
+        // SAFETY: guaranteed by the caller; positions were checked to be rows of the table.
         unsafe {
             let values = if !problem.sections.is_empty() {
                 let mut each = [0.0; LANES];
@@ -152,7 +152,7 @@ impl<'a> Angles<'a> {
         }
     }
 
-    /// Stores a vector of each.
+    /// Stores a vector of cosines and one of sines.
     ///
     /// # Safety
     /// As [`put`](Self::put).
@@ -169,10 +169,10 @@ impl<'a> Angles<'a> {
         }
     }
 
-    /// Stores the sines and cosines of pairs from `i` on.
+    /// Stores the sines and cosines of the pairs from `i`.
     ///
     /// # Safety
-    /// There is room for a token at `out`, and the instruction set of `S` is there.
+    /// There is room for a token at `out`, and the CPU supports the instruction set of `S`.
     #[inline(always)]
     unsafe fn put<S: Simd>(&self, [sine, cosine]: [Lanes<S>; 2], out: *mut f32, i: usize) {
         // SAFETY: guaranteed by the caller.
@@ -197,11 +197,11 @@ impl<'a> Angles<'a> {
     }
 }
 
-/// The angles of `count` tokens, whose positions follow one another, a number for each part.
+/// Computes the angles of `count` tokens. `positions` has a number for each part of each token's position.
 ///
 /// # Safety
-/// The arguments exist, positions were checked, there is room for the tokens at `out`, and the instruction set of `S` is
-/// there.
+/// The arguments exist, positions were checked, there is room for the tokens at `out`, and the CPU supports the
+/// instruction set of `S`.
 #[inline(always)]
 pub(super) unsafe fn fill<S: Simd>(
     angles: &Angles<'_>,

@@ -1,6 +1,6 @@
 //! Frequencies and magnitude for the configurations of models.
 //!
-//! The formulas are those of the papers, as implemented in Hugging Face's transformers, in f64.
+//! The formulas are those of the papers, as Hugging Face's transformers implements them, in f64.
 
 use crate::error::{Error, Result};
 use crate::primitive::enumerators;
@@ -22,7 +22,7 @@ enumerators! {
 }
 
 impl Scaling {
-    /// The fewest and the most parameters, for `pairs` pairs.
+    /// The minimum and maximum number of parameters for `pairs` pairs.
     fn counts(self, pairs: usize) -> (usize, usize) {
         match self {
             Self::None => (0, 0),
@@ -34,7 +34,7 @@ impl Scaling {
         }
     }
 
-    /// The parameters from the third on that may be 0.
+    /// Whether a parameter, the third or a later one, may be 0.
     fn may_be_zero(self, at: usize) -> bool {
         self == Self::Yarn && at >= 4
     }
@@ -67,7 +67,7 @@ fn check(scaling: Scaling, base: f64, parameters: &[f64], pairs: usize) -> Resul
     }
 }
 
-/// Writes a frequency for each pair, nothing on failure, and returns the magnitude.
+/// Writes a frequency for each pair and returns the magnitude. Writes nothing on failure.
 pub(crate) fn frequencies(
     scaling: Scaling,
     base: f64,
@@ -110,7 +110,7 @@ pub(crate) fn frequencies(
     })
 }
 
-/// Long waves are stretched, short ones stay, and those in between are interpolated.
+/// Stretches long waves, keeps short ones, and interpolates in between.
 fn llama3(parameters: &[f64], frequencies: &mut [f64]) -> f32 {
     let [factor, low, high, trained] = [parameters[0], parameters[1], parameters[2], parameters[3]];
     for frequency in frequencies {
@@ -125,7 +125,7 @@ fn llama3(parameters: &[f64], frequencies: &mut [f64]) -> f32 {
     1.0
 }
 
-/// Pairs with many turns over the trained length stay, those with few are stretched, and a ramp joins the two.
+/// Keeps pairs with many turns over the trained length, stretches those with few, and joins the two with a ramp.
 fn yarn(base: f64, parameters: &[f64], frequencies: &mut [f64]) -> f32 {
     let or = |at: usize, otherwise: f64| parameters.get(at).copied().unwrap_or(otherwise);
     let [factor, trained] = [parameters[0], parameters[1]];

@@ -1,16 +1,17 @@
-//! The rotation of a run of heads, straight from the tensors' types.
+//! The rotation of a run of heads, directly on the tensors' types.
 //!
 //! ```text
 //! x  = src, or src * r * scale with a normalization
 //! a' = product(a, cos) - b*sin      b' = product(b, cos) + a*sin
 //! ```
 //!
-//! For f32 results the first product is exact: its rounded value, and the error of that. A product may be larger than both
-//! elements of the result, its rounding error a unit of their last place. Without it, cosine and sine add at most one unit,
-//! two sums half a unit each. Results of 16 bits are not corrected: their own rounding is far larger.
+//! For f32 results the first product is exact: its rounded value and the rounding error. A product may be larger than
+//! both elements of the result, and its rounding error may then be a unit in their last place. Without that error, the
+//! cosine and the sine contribute at most one unit, and the two sums half a unit each. Results of 16 bits are not
+//! corrected, because their own rounding is far larger.
 //!
-//! Distant pairs are two vectors, neighbours are the lanes of one, swapped. A step loads all its elements before it stores
-//! one, so src may be dst.
+//! Distant pairs are two vectors; neighbours are the lanes of one, swapped. A step loads all its elements before it
+//! stores one, so src may be dst.
 
 use crate::simd::{
     Bf16, Bf16InTurn, Element, F16, F32, LANES, Level, Runtime, Simd, UpTo, Width, entry_points,
@@ -28,49 +29,49 @@ pub(super) struct Rotation {
     /// The distance between the elements of a pair; 1 for neighbours.
     pub(super) distance: usize,
     pub(super) interleaved: bool,
-    /// Cosines, or sines, of a token.
+    /// The number of cosines, or of sines, of a token.
     pub(super) width: usize,
-    /// Whether elements that are not rotated are written.
+    /// Whether to copy the elements that are not rotated.
     pub(super) copies: bool,
-    /// Whether dst is written with non-temporal stores where its alignment allows.
+    /// Whether dst is stored non-temporally where its alignment allows.
     pub(super) streams: bool,
     /// Whether normalized values are rounded to the type of dst.
     pub(super) rounded: bool,
-    /// The factors of normalized columns.
+    /// The scale of each normalized column.
     pub(super) scale: *const f32,
 }
 
-// SAFETY: the scale is read only.
+// SAFETY: the scale is only read.
 unsafe impl Sync for Rotation {}
 
-/// Heads at equal distances.
+/// Equally spaced heads.
 #[derive(Clone, Copy)]
 pub(super) struct Run {
     pub(super) src: *const u8,
     pub(super) dst: *mut u8,
-    /// Distances in bytes.
+    /// Row strides, in bytes.
     pub(super) src_step: usize,
     pub(super) dst_step: usize,
-    /// The angles of the first head, and the distance to those of the next.
+    /// The angles of the first head, and the stride to those of the next.
     pub(super) angles: *const f32,
     pub(super) angle_step: usize,
     pub(super) count: usize,
-    /// The reciprocal RMS of each head, with a normalization.
+    /// With a normalization, the reciprocal RMS of each head.
     pub(super) r: *const f32,
 }
 
-/// All bits but the highest of the exponent. NaN and Inf become numbers, numbers below 2 in magnitude stay: products above
-/// 2^25, Inf and NaN are not corrected.
+/// Clears the highest exponent bit of a rounding error. Errors below 2 in magnitude stay the same; larger ones, NaN and
+/// infinities become small. So products above 2^25, NaN and infinities are not corrected.
 const FINITE: u32 = 0xbfff_ffff;
 
-/// The bits of a product's rounding error that correct a result of this type: none of types with 16 bits, whose own rounding
-/// is 2^13 times as large.
+/// The mask for a product's rounding error in results of this type. It is 0 for types of 16 bits, whose own rounding
+/// error is 2^13 times as large.
 #[inline(always)]
 pub(super) fn kept_excess(dst: DataType) -> u32 {
     if dst == DataType::F32 { FINITE } else { 0 }
 }
 
-/// A head that is rotated.
+/// A head to rotate.
 struct Head<'a, Src, Dst> {
     job: &'a Rotation,
     src_type: Src,
@@ -82,11 +83,11 @@ struct Head<'a, Src, Dst> {
     r: f32,
 }
 
-// SAFETY of the blocks below: the head exists, is this thread's, and the instruction set of `S` is there, by the contract
-// of `rotate`.
+// SAFETY of the blocks below: the head exists and belongs to this thread, and the CPU supports the instruction set of
+// `S`, by the contract of `rotate`.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
-    /// `n` elements from `i` on, normalized with `NORM`.
+    /// `n` elements from `i`, normalized with `NORM`.
     #[inline(always)]
     unsafe fn load<S: Simd, const NORM: bool>(&self, i: usize, n: usize) -> S::F32x16 {
         unsafe {
@@ -116,7 +117,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
         }
     }
 
-    /// A sum without the rounding error of its first product, that of `a` and `b`, if dst is f32.
+    /// The sum of the product of `a` and `b` and another term. If dst is f32, subtracts the product's rounding error.
     #[inline(always)]
     unsafe fn corrected<S: Simd>(
         &self,
@@ -133,7 +134,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
         }
     }
 
-    /// The two vectors of distant pairs, rotated.
+    /// Rotates the two vectors of distant pairs.
     #[inline(always)]
     unsafe fn turned_pair<S: Simd>(
         &self,
@@ -150,7 +151,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
         }
     }
 
-    /// `N` vectors of distant pairs.
+    /// Rotates `N` vectors of distant pairs.
     #[inline(always)]
     unsafe fn distant<S: Simd, const NORM: bool, const STREAMS: bool, const N: usize>(
         &self,
@@ -170,7 +171,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
         }
     }
 
-    /// `n` distant pairs, fewer than a vector.
+    /// Rotates `n` distant pairs, fewer than a vector.
     #[inline(always)]
     unsafe fn distant_n<S: Simd, const NORM: bool>(&self, i: usize, n: usize) {
         unsafe {
@@ -183,7 +184,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
         }
     }
 
-    /// Neighbours: `n` elements.
+    /// Rotates `n` elements of neighbours.
     #[inline(always)]
     unsafe fn turned<S: Simd, const NORM: bool>(&self, i: usize, n: usize) -> S::F32x16 {
         unsafe {
@@ -195,7 +196,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
         }
     }
 
-    /// `N` vectors of neighbours.
+    /// Rotates `N` vectors of neighbours.
     #[inline(always)]
     unsafe fn neighbours<S: Simd, const NORM: bool, const STREAMS: bool, const N: usize>(
         &self,
@@ -210,7 +211,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
         }
     }
 
-    /// Elements that are not rotated.
+    /// Copies the elements that are not rotated.
     #[inline(always)]
     unsafe fn copy<S: Simd, const NORM: bool>(&self, first: usize, end: usize) {
         let mut i = first;
@@ -228,8 +229,8 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
         }
     }
 
-    /// The whole vectors of `rotated` elements, or of the first elements of as many distant pairs. Returns how many
-    /// elements they have.
+    /// Rotates the whole vectors of `rotated` elements, or of the first elements of as many distant pairs. Returns
+    /// their number of elements.
     #[inline(always)]
     unsafe fn whole<S: Simd, const NORM: bool, const STREAMS: bool>(
         &self,
@@ -265,7 +266,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
         let job = self.job;
         let rotated = if job.interleaved { 2 * job.pairs } else { job.pairs };
         unsafe {
-            // A loop of its own for each kind of store.
+            // A separate loop for each kind of store.
             let i = match streams {
                 true => self.whole::<S, NORM, true>(rotated),
                 false => self.whole::<S, NORM, false>(rotated),
@@ -293,12 +294,12 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
 /// Rotates the heads of a run.
 ///
 /// # Safety
-/// They exist and are this thread's, with their angles, and the instruction set of `S` is there.
+/// The heads and their angles exist, the heads belong to this thread, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn rotate<S: Simd, Src: Element, Dst: Element, const NORM: bool>(job: &Rotation, run: &Run) {
     let (src_type, dst_type) = (Src::of(job.src_type), Dst::of(job.dst_type));
     for head in 0..run.count {
-        // Otherwise the compiler steps an address for each loop from head to head, and keeps them on the stack.
+        // Otherwise the compiler advances an address per loop from head to head, and spills them to the stack.
         let src = black_box(run.src.wrapping_add(head * run.src_step));
         let dst = black_box(run.dst.wrapping_add(head * run.dst_step));
         let cos = black_box(run.angles.wrapping_add(head * run.angle_step));
@@ -332,12 +333,12 @@ entry_points! {
 
 pub(super) type Entry = unsafe fn(&Rotation, &Run);
 
-/// Whether the kernel for types of src and dst reads angles in the order of [`Bf16InTurn`] where they fill a vector.
+/// Whether the kernel for types of src and dst reads the angles of whole vectors in the order of [`Bf16InTurn`].
 pub(super) fn in_turn(types: (DataType, DataType), norm: bool) -> bool {
     types == (DataType::Bf16, DataType::Bf16) && !norm
 }
 
-/// The kernel for types of src and dst, with a normalization or without.
+/// The kernel for types of src and dst, with or without a normalization.
 pub(super) fn entry(level: Level, types: (DataType, DataType), norm: bool) -> Entry {
     fn typed<Src: Element, Dst: Element>(level: Level, norm: bool) -> Option<Entry> {
         if norm {
@@ -354,7 +355,7 @@ pub(super) fn entry(level: Level, types: (DataType, DataType), norm: bool) -> En
         (H, H) => typed::<F16, F16>(level, norm),
         _ => typed::<Runtime, Runtime>(level, norm),
     };
-    // The portable level has kernels that look types up.
+    // The portable level has only kernels that look types up at run time.
     found.unwrap_or(match norm {
         true => entries::portable::entry_portable::<Runtime, Runtime, true>,
         false => entries::portable::entry_portable::<Runtime, Runtime, false>,

@@ -1,12 +1,12 @@
 //! Rotary position embedding, forward and backward, with an optional RMS normalization of each head before it.
 //!
-//! For each token the cosines and sines of its angles are computed once ([`angles`]). Then the pairs of all its heads
-//! are rotated, straight from the tensors' types ([`kernel`]): with `t = position * frequency`,
-//! `a' = a cos(t) - b sin(t)` and `b' = a sin(t) + b cos(t)`, whose first products are exact for f32 results. Backward
-//! negates the sines and, with a normalization, then computes its gradient ([`through`]). Angles and their reduction
-//! are f64, so they are accurate at any position; only the sine and the cosine are rounded.
+//! The cosines and sines of a token's angles are computed once ([`angles`]). Then the pairs of all its heads are
+//! rotated, directly on the tensors' types ([`kernel`]): with `t = position * frequency`, `a' = a cos(t) - b sin(t)`
+//! and `b' = a sin(t) + b cos(t)`. The first products are exact for f32 results. Backward negates the sines and then,
+//! with a normalization, computes its gradient ([`through`]). Angles and their reduction are f64, so they are accurate
+//! at any position; only the sine and the cosine are rounded.
 //!
-//! The dimensions of a tensor are split into tokens, which have positions of their own, and heads, which share them
+//! The dimensions of a tensor are split into tokens, which have their own positions, and heads, which share them
 //! ([`plan`]). [`frequencies`] has the formulas for the configurations of models, [`permute`] the conversion of
 //! weights.
 

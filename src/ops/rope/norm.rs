@@ -1,7 +1,7 @@
 //! The normalization of heads, `x / sqrt(mean(x^2) + epsilon)`, with the bits of a layer normalization.
 //!
-//! The reciprocal RMS of up to 16 heads is computed together, one per lane. Where squares overflow or vanish in f32, the heads
-//! are normalized here, element by element in f64, and their rotation reads the values.
+//! The reciprocal RMS of up to 16 heads is computed together, one per lane. If squares overflow or vanish in f32, the
+//! heads are normalized here, element by element in f64, and the rotation reads the results.
 
 use super::problem::Norm;
 use crate::rows::{halve, plain_fold};
@@ -12,8 +12,8 @@ use crate::simd::{
 use crate::tensor::DataType;
 use std::mem::MaybeUninit;
 
-/// The range of mean squares for which f32 sums are accurate, that of layer normalization: above, squares overflow;
-/// below, underflow loses too much.
+/// The range of mean squares for which f32 sums are accurate, as in layer normalization: above it squares overflow,
+/// below it underflow loses too much.
 const SMALLEST_MEAN_SQUARE: f64 = f64::from_bits((1023 - 120) << 52);
 const LARGEST_MEAN_SQUARE: f64 = f32::MAX as f64;
 
@@ -27,7 +27,7 @@ pub(super) struct Heads {
     pub(super) cols: usize,
     pub(super) epsilon: f64,
     pub(super) src: *const u8,
-    /// The distance in bytes.
+    /// The stride in bytes.
     pub(super) step: usize,
     /// At most 16.
     pub(super) count: usize,
@@ -58,18 +58,18 @@ impl Heads {
     }
 }
 
-/// Stores the reciprocal RMS of each head at `r`, which has room for 16. Returns whether all are right; otherwise the
-/// heads need f64.
+/// Stores the reciprocal RMS of each head at `r`, which has room for 16. Returns whether all are accurate; otherwise
+/// the heads need f64.
 ///
 /// # Safety
-/// The heads exist, and the instruction set of `S` is there.
+/// The heads exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn reciprocals<S: Simd, E: Element>(heads: &Heads, r: *mut f32) -> bool {
     let per_col = 1.0 / heads.cols as f64;
     // SAFETY: guaranteed by the caller.
     unsafe {
         let sums = if heads.cols <= GROUP {
-            // Missing heads have a mean square of 1.
+            // Missing heads get a mean square of 1.
             let one = S::wide_splat(heads.cols as f64 / LANES as f64);
             let mut lanes = [MaybeUninit::<S::F64x16>::new(one); LANES];
             for head in 0..heads.count {
@@ -112,7 +112,7 @@ pub(super) fn entry(level: Level, data_type: DataType) -> Entry {
     found.unwrap_or(entries::portable::entry_portable::<Runtime>)
 }
 
-/// A head of any layout, its factors, and the type to which normalized values are rounded.
+/// A head of any layout, its scale, and the type to which normalized values are rounded.
 pub(super) struct PlainHead<'a> {
     pub(super) get: &'a dyn Fn(usize) -> f32,
     pub(super) scale: *const f32,
@@ -153,7 +153,7 @@ pub(super) unsafe fn normalize(head: &PlainHead<'_>, norm: &Norm, values: &mut [
     }
 }
 
-/// The value that is stored for an element.
+/// The value of an element after it is stored.
 fn stored(data_type: DataType, write: impl FnOnce(*mut u8)) -> f64 {
     let mut place = [0u8; size_of::<f64>()];
     write(place.as_mut_ptr());
@@ -175,7 +175,7 @@ fn f64_squares(x: &dyn Fn(usize) -> f32, cols: usize) -> f64 {
     total
 }
 
-/// The element of a dense head.
+/// An element of a dense head.
 ///
 /// # Safety
 /// It exists.

@@ -73,7 +73,7 @@ impl Op for Rope {
         }
     }
 
-    /// Positions and slots are part of the relations: nothing is written if one of them is wrong.
+    /// Also checks positions and slots, so nothing is written if one is wrong.
     fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
         check_shared_layouts(&self.arguments, arguments)?;
         self.check_positions(arguments)?;

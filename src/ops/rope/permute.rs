@@ -1,4 +1,4 @@
-//! The conversion of weights from one pairing to another.
+//! Permutes weights from one pairing to another.
 
 use super::problem::Pairing;
 use crate::error::{Error, Result};
@@ -14,7 +14,7 @@ pub(crate) struct Permuted<'a> {
     pub(crate) dst: (&'a MemoryDesc, *mut u8),
 }
 
-/// The row of a head with element `part` (0 or 1) of a pair, or the `rest`th row that belongs to no pair.
+/// The row of a head that has element `part` (0 or 1) of a pair, or the `rest`th row outside the pairs.
 fn place(pairing: Pairing, (pairs, head): (usize, usize), row: usize) -> usize {
     let (pair, part) = (row % pairs.max(1), row / pairs.max(1));
     if row < 2 * pairs {
@@ -26,7 +26,7 @@ fn place(pairing: Pairing, (pairs, head): (usize, usize), row: usize) -> usize {
     }
     match pairing {
         Pairing::Interleaved | Pairing::HalfSplit => row,
-        // The rest of the first half, then of the second.
+        // First the rest of the first half, then that of the second.
         Pairing::HalfSplitOfHead if row - pairs < head / 2 => row - pairs,
         Pairing::HalfSplitOfHead => row,
     }

@@ -6,7 +6,7 @@ use arrayvec::ArrayVec;
 
 type Dims = ArrayVec<i64, MAX_NDIMS>;
 
-/// Offsets of a tensor's rows: the offset of a token plus that of a head.
+/// Offsets of a tensor's rows: that of the token plus that of the head.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Places {
     pub(super) tokens: RowMap,
@@ -18,28 +18,28 @@ pub(super) struct Places {
 pub(super) struct Plan {
     pub(super) tokens: usize,
     pub(super) heads: usize,
-    /// In elements.
+    /// Offsets in elements.
     pub(super) input: Places,
-    /// In elements. With slots its tokens are slots.
+    /// Offsets in elements. With slots, its tokens are the slots.
     pub(super) output: Places,
-    /// The numbers of rows in logical order.
+    /// The logical row numbers.
     pub(super) input_rows: Places,
     pub(super) output_rows: Places,
-    /// Offsets of positions, per token.
+    /// The offset of each token's position.
     pub(super) positions: RowMap,
-    /// `inner` and `count` of the index `token / inner % count` that is added to a token's position.
+    /// `inner` and `count`: a token's position includes the index `token / inner % count`.
     pub(super) index: Option<(usize, usize)>,
     /// The number of slots; `None` without.
     pub(super) slots: Option<usize>,
 }
 
-/// The dimensions in an order, with a tensor's strides. Missing dimensions have 1 index.
+/// A map of dimensions in an order, with a tensor's strides. Missing dimensions have size 1.
 fn map(dims: &[i64], strides: &[i64], order: &[usize]) -> RowMap {
     let pick = |values: &[i64]| order.iter().map(|dim| values[*dim]).collect::<Dims>();
     RowMap::new(&pick(dims), &pick(strides))
 }
 
-/// Strides that number the rows of dimensions in logical order.
+/// Strides that give rows their logical numbers.
 fn row_numbers(dims: &[i64]) -> Dims {
     let mut strides: Dims = dims.iter().map(|_| 1).collect();
     for dim in (1..dims.len()).rev() {
@@ -49,7 +49,7 @@ fn row_numbers(dims: &[i64]) -> Dims {
 }
 
 impl Plan {
-    /// The descriptors were checked, apart from the output's dimensions with slots.
+    /// The descriptors were checked, except the dimensions of an output with slots.
     pub(super) fn new(
         (input, output): (&MemoryDesc, &MemoryDesc),
         position: &MemoryDesc,

@@ -4,7 +4,7 @@ use super::plan::Plan;
 use crate::error::{Error, Result};
 use crate::tensor::{DataType, MemoryDesc};
 
-/// The largest position whose angles are computed: up to there, products with frequencies are reduced exactly.
+/// The largest supported position. Up to it, products with frequencies are reduced exactly.
 pub(super) const LARGEST_POSITION: i64 = i32::MAX as i64;
 
 /// The positions of an execution's tokens.
@@ -13,7 +13,7 @@ pub(super) struct Positions<'a> {
     plan: &'a Plan,
     address: *const u8,
     data_type: DataType,
-    /// The number of parts of a position, and the distance between them.
+    /// The number of parts of a position, and the stride between them.
     pub(super) parts: usize,
     part_step: usize,
 }
@@ -36,7 +36,7 @@ impl<'a> Positions<'a> {
     pub(super) unsafe fn get(&self, token: usize, part: usize) -> i64 {
         let at = self.plan.positions.offset(token) + part * self.part_step;
         let index = self.plan.index.map_or(0, |(inner, count)| token / inner % count);
-        // SAFETY: guaranteed by the caller; addresses need no alignment.
+        // SAFETY: guaranteed by the caller; no alignment is needed.
         let position = unsafe {
             match self.data_type {
                 DataType::S64 => self.address.cast::<i64>().add(at).read_unaligned(),
@@ -89,7 +89,7 @@ pub(super) unsafe fn slot(slots: *const u8, token: usize) -> Option<usize> {
     usize::try_from(unsafe { slots.cast::<i64>().add(token).read_unaligned() }).ok()
 }
 
-/// Checks that slots are below `count`, or -1.
+/// Checks that slots are -1 or from 0 to `count - 1`.
 ///
 /// # Safety
 /// There is one for each token.

@@ -10,7 +10,7 @@ use arrayvec::ArrayVec;
 use norm_sys as sys;
 
 enumerators! {
-    /// The elements that form a pair.
+    /// Which elements form a pair.
     Pairing: norm_rope_pairing_t {
         Interleaved = norm_rope_interleaved, "interleaved";
         HalfSplit = norm_rope_half_split, "half_split";
@@ -19,7 +19,7 @@ enumerators! {
 }
 
 enumerators! {
-    /// Where cosines and sines come from.
+    /// The source of cosines and sines.
     AngleSource: norm_rope_angles_t {
         Frequencies = norm_rope_from_frequencies, "frequencies";
         Tables = norm_rope_from_tables, "tables";
@@ -31,7 +31,7 @@ pub(super) const MOST_SECTIONS: usize = 4;
 /// The most dimensions of src.
 const MOST_DIMS: usize = 6;
 
-/// The parameters of the constructors; backward has no slots, and its normalization is that of
+/// The parameters of the constructors. Backward has no slots; its normalization is in
 /// [`RopeThroughNorm`](super::through::RopeThroughNorm).
 pub(crate) struct Parameters<'a> {
     pub(crate) prop_kind: PropKind,
@@ -57,7 +57,7 @@ pub(crate) struct Parameters<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Norm {
     pub(super) epsilon: f64,
-    /// The type of scale; `None` without one.
+    /// The type of scale; `None` without a scale.
     pub(super) scale: Option<DataType>,
     pub(super) plus_one: bool,
     /// Whether values are rounded to the type of dst before the rotation.
@@ -75,7 +75,7 @@ pub(crate) struct Rope {
     pub(super) epsilon: f32,
     pub(super) flags: u32,
     pub(super) norm: Option<Norm>,
-    /// Pairs of each part of the position; empty for a single one.
+    /// The number of pairs for each part of the position; empty if it has a single part.
     pub(super) sections: ArrayVec<usize, MOST_SECTIONS>,
     pub(super) interleaved_sections: bool,
     /// How the dimensions are traversed.
@@ -160,7 +160,7 @@ impl Rope {
         }
     }
 
-    /// The part of the position that a pair uses.
+    /// Which part of the position a pair uses.
     #[inline(always)]
     pub(super) fn section_of(&self, pair: usize) -> usize {
         let sections = &self.sections;
@@ -375,7 +375,7 @@ fn checked_table<'a>(p: &Parameters<'a>, rotary_dims: usize) -> Result<Option<&'
     Ok(Some(table))
 }
 
-/// The type of a descriptor of a number per element of a head.
+/// The type of a descriptor with one number per element of a head.
 pub(super) fn checked_head(name: &str, desc: &MemoryDesc, head: i64) -> Result<Option<DataType>> {
     check_type(name, desc)?;
     if desc.dims() != [head] {

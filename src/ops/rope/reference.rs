@@ -46,7 +46,7 @@ struct Reference {
 }
 
 impl Reference {
-    /// Bytes of the scale, of the values of a head, and of the angles of a token.
+    /// Bytes of the scale, of a head's values, and of a token's angles.
     fn rooms(&self) -> [usize; 3] {
         let floats = |count: usize| (count * size_of::<f32>()).next_multiple_of(ALIGN);
         let scaled = self.problem.norm.is_some_and(|norm| norm.scale.is_some());
@@ -54,7 +54,7 @@ impl Reference {
         [scale, floats(self.problem.cols()), floats(2 * angles::width(&self.problem))]
     }
 
-    /// The values of a head, normalized if the problem has a normalization.
+    /// Reads the values of a head and normalizes them if the problem has a normalization.
     fn read(&self, from: PlainRow<'_>, scale: *const f32, values: &mut [f32]) {
         let problem = &self.problem;
         let Some(norm) = &problem.norm else {
@@ -89,7 +89,7 @@ impl Reference {
     }
 }
 
-/// The sum of two products with a correction of the first, as the kernels compute it.
+/// The corrected sum of two products, as the kernels compute it.
 fn turned((a, cos): (f32, f32), (b, sin): (f32, f32), kept: u32) -> f32 {
     let value = a * cos;
     let excess = (-a).mul_add(cos, value);
@@ -118,7 +118,7 @@ impl Implementation for Reference {
         let tables = tables.map(|id| address(id).cast_const());
         let frequencies = address(sys::NORM_ARG_ROPE_FREQUENCIES);
         let source = Angles::new(problem, false, frequencies, tables);
-        // SAFETY: the execution's buffers were checked, and the scratchpad has these rooms.
+        // SAFETY: the execution's buffers were checked, and the scratchpad has this room.
         let (scale, values, angles) = unsafe {
             self.padding.clear(output);
             angles_at.write_bytes(0, 2 * source.width);

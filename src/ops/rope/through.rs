@@ -6,8 +6,8 @@
 //! diff_src, diff_scale: the gradient of a layer normalization with rms_norm, of src, d and v
 //! ```
 //!
-//! The three steps are separate problems, with the bits that they have on their own, and run one after another. The
-//! normalizing operations are passed in: rope does not know them. d and v are in the scratchpad.
+//! The three steps are separate problems that run one after another, each with the bits that it has on its own. The
+//! normalizations are passed in, since operations do not import each other. d and v are in the scratchpad.
 
 use super::problem::{Parameters, Rope, check_type, checked_head, checked_norm};
 use crate::error::{Error, Result, Status};
@@ -23,7 +23,7 @@ use std::fmt;
 /// Alignment of parts of the scratchpad.
 const ALIGN: usize = 64;
 
-/// What a normalization's gradient is made from.
+/// The parameters of a normalization's gradient.
 pub(crate) struct Normalized<'a> {
     /// src, and diff_src as given.
     pub(crate) src: &'a MemoryDesc,
@@ -34,14 +34,14 @@ pub(crate) struct Normalized<'a> {
     pub(crate) scale: DataType,
     pub(crate) diff_scale: DataType,
     pub(crate) epsilon: f32,
-    /// Those of a layer normalization.
+    /// The flags of a layer normalization.
     pub(crate) flags: u32,
 }
 
-/// Makes an operation of the layer normalization.
+/// Makes a layer normalization.
 pub(crate) type Make<'a> = &'a dyn Fn(&Normalized<'_>) -> Result<Box<Counted<dyn Op>>>;
 
-/// The steps.
+/// The indices of the steps.
 const STATISTICS: usize = 0;
 const ROTATION: usize = 1;
 const GRADIENT: usize = 2;
@@ -49,9 +49,9 @@ const STEPS: usize = 3;
 
 /// A validated problem.
 pub(crate) struct RopeThroughNorm {
-    /// A step may have more arguments than the problem: those in the scratchpad.
+    /// A step may also have arguments in the scratchpad, which the problem does not have.
     steps: [Shared<dyn Op>; STEPS],
-    /// The rotation once more, for its checks.
+    /// A second rotation, used for its checks.
     rotation: Rope,
     prop_kind: PropKind,
     epsilon: f32,
@@ -60,7 +60,7 @@ pub(crate) struct RopeThroughNorm {
 }
 
 impl RopeThroughNorm {
-    /// `src` and the gradient of the scale beside the parameters of backward, whose flags have `rms_norm`.
+    /// `p` has the parameters of backward; its flags include `rms_norm`.
     pub(crate) fn new(
         p: &Parameters<'_>,
         src: Option<&MemoryDesc>,
@@ -122,7 +122,7 @@ impl RopeThroughNorm {
         Ok(Self { steps, rotation, prop_kind, epsilon, flags, arguments })
     }
 
-    /// The location of a step's argument; `None` for an argument of the problem.
+    /// Where a step's argument is in the scratchpad; `None` for an argument of the problem.
     fn room(step: usize, id: i32) -> Option<Room> {
         match (step, id) {
             (STATISTICS, sys::NORM_ARG_DST)
@@ -146,7 +146,7 @@ fn arguments(steps: &[Shared<dyn Op>; STEPS]) -> Result<Vec<OpArgument>> {
 /// Parts of the scratchpad.
 #[derive(Clone, Copy)]
 enum Room {
-    /// d. Earlier, it holds the normalized values of the statistics step, which nothing reads.
+    /// d. Before that, the normalized values of the statistics step, which nothing reads.
     Rotated,
     MeanSquares,
 }
@@ -219,7 +219,7 @@ fn at_level(op: &dyn Op, variant: &Variant) -> Result<Shared<dyn Implementation>
 struct Steps {
     variant: &'static Variant,
     steps: [Shared<dyn Implementation>; STEPS],
-    /// The arguments of each.
+    /// The argument ids of each step.
     ids: [Vec<i32>; STEPS],
     /// Bytes of d and of the mean squares.
     rooms: [usize; 2],

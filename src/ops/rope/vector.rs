@@ -1,4 +1,4 @@
-//! The vector implementations: blocks of tokens on threads, each with the angles of its tokens on the stack.
+//! The vector implementations. Threads share blocks of tokens; the angles of a block are on the stack.
 
 use super::angles::{self, Angles};
 use super::kernel::{self, Rotation, Run};
@@ -15,7 +15,7 @@ use norm_sys as sys;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// Floats of the angles of a block of tokens: half of a first-level cache.
+/// Floats for the angles of a block of tokens: half of a first-level cache.
 const ANGLES: usize = 4096;
 /// The most tokens of a block.
 const MOST_TOKENS: usize = ANGLES / (2 * LANES);
@@ -66,17 +66,17 @@ pub(super) fn make(
 struct Vectorized {
     variant: &'static Variant,
     problem: Rope,
-    /// Of the input and the output.
+    /// The types of the input and the output.
     types: [DataType; 2],
     scale: Parameter,
     angles: angles::Entry,
     rotate: kernel::Entry,
-    /// From normalized values in f32.
+    /// Rotates normalized values in f32.
     rotate_values: kernel::Entry,
     reciprocals: norm::Entry,
 }
 
-/// The addresses and settings of an execution.
+/// The addresses and options of an execution.
 struct Job<'a> {
     input: *const u8,
     output: *mut u8,
@@ -86,7 +86,7 @@ struct Job<'a> {
     rotation: Rotation,
 }
 
-// SAFETY: threads write rows of their own.
+// SAFETY: threads write disjoint rows.
 unsafe impl Sync for Job<'_> {}
 
 impl Implementation for Vectorized {
@@ -113,7 +113,7 @@ impl Implementation for Vectorized {
         let most = ANGLES / (2 * job.angles.width);
         let step = tokens.div_ceil(width * BLOCKS_PER_THREAD).clamp(1, most);
         let blocks = tokens.div_ceil(step);
-        // Few tokens: their heads are divided, and each part has the angles of its own.
+        // With few tokens, threads share their heads, too. Each part computes its own angles.
         let parts = if blocks < width { width.div_ceil(blocks).min(heads) } else { 1 };
         let threads = execution.run(blocks * parts, width, length, &|task| {
             let (block, part) = (task / parts, task % parts);
@@ -172,7 +172,7 @@ impl Vectorized {
         }
     }
 
-    /// Some heads of a block of tokens.
+    /// Rotates some heads of a block of tokens.
     fn block(&self, job: &Job<'_>, tokens: Range<usize>, heads: Range<usize>) {
         let mut angles = Aligned([const { MaybeUninit::<f32>::uninit() }; ANGLES]);
         let mut positions = [const { MaybeUninit::<i64>::uninit() }; MOST_TOKENS * MOST_SECTIONS];
@@ -216,7 +216,7 @@ impl Vectorized {
         }
     }
 
-    /// Rows at equal distances within a range of what the maps count, beyond offsets.
+    /// Rotates a range of rows in runs that are equally spaced. `from` and `to` are added to the maps' offsets.
     fn runs(
         &self,
         job: &Job<'_>,
@@ -251,7 +251,7 @@ impl Vectorized {
         }
     }
 
-    /// A run whose heads are normalized first.
+    /// Normalizes and rotates the heads of a run.
     fn normalized(&self, job: &Job<'_>, norm: &Norm, run: &Run) {
         let mut r = Aligned([0.0f32; LANES]);
         for first in (0..run.count).step_by(LANES) {
@@ -282,10 +282,10 @@ impl Vectorized {
         }
     }
 
-    /// A run with heads that need f64.
+    /// Normalizes and rotates a run with heads that need f64.
     ///
     /// # Safety
-    /// The heads exist and are this thread's.
+    /// The heads exist and belong to this thread.
     #[cold]
     unsafe fn one_by_one(&self, job: &Job<'_>, norm: &Norm, run: &Run) {
         let mut values = Aligned([0.0f32; LONGEST_NORMALIZED]);
