@@ -1,4 +1,4 @@
-//! The kernels for channels first: the positions of a channel are contiguous and become the lanes of vectors.
+//! The kernels for channels first: the positions of a channel are contiguous and form vectors.
 
 use super::kernel::{Backward, Entry, Forward, Job, Kernels, kernels};
 use super::statistics::{probe_at, probes};
@@ -8,7 +8,7 @@ use crate::simd::{
 };
 use crate::tensor::DataType;
 
-/// The values of a channel, and their squares about a number.
+/// Sums the values of a channel and their squares about a number.
 struct Moments<E> {
     element: E,
     src: *const u8,
@@ -63,7 +63,7 @@ unsafe fn probe<S: Simd, E: Element>(job: &Job) {
     let count = probes(job.positions);
     for channel in 0..job.channels {
         let src = job.src.at_channel(channel);
-        // One at a time: they are not contiguous, and there are few.
+        // One at a time, because they are few and not contiguous.
         let mut sum = 0.0;
         for probe in 0..count {
             let at = probe_at(probe, count, job.positions);
@@ -76,7 +76,7 @@ unsafe fn probe<S: Simd, E: Element>(job: &Job) {
     }
 }
 
-/// A channel forward.
+/// Normalizes a channel.
 struct Normalize<S: Simd, Src, Dst> {
     src_type: Src,
     dst_type: Dst,
@@ -136,7 +136,7 @@ unsafe fn normalize<S: Simd, Src: Element, Dst: Element>(job: &Job) {
     }
 }
 
-/// The gradients of a channel of dst, and their products with xhat.
+/// Sums the gradients of a channel of dst, and their products with xhat.
 struct Products<S: Simd, Src, Dd> {
     src_type: Src,
     dd_type: Dd,
@@ -179,7 +179,7 @@ unsafe fn products<S: Simd, Src: Element, Dd: Element>(job: &Job) {
     }
 }
 
-/// A channel backward.
+/// Computes the gradient of a channel.
 struct Gradient<S: Simd, Src, Dd, Ds, const GLOBAL: bool> {
     src_type: Src,
     dd_type: Dd,

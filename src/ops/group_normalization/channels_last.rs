@@ -1,4 +1,4 @@
-//! The kernels for channels last: the channels of a position are contiguous and become the lanes of vectors.
+//! The kernels for channels last: the channels of a position are contiguous and form vectors.
 
 use super::kernel::{Backward, Entry, Forward, Job, Kernels, kernels};
 use super::position_sums::{Summed, sum};
@@ -6,7 +6,7 @@ use super::statistics::{probe_at, probes};
 use crate::simd::{Bf16, Element, F32, LANES, Level, Runtime, Simd, entry_points};
 use crate::tensor::DataType;
 
-/// The values of channels, and their squares about numbers.
+/// Sums the values of channels and their squares about a number per channel.
 #[derive(Clone, Copy)]
 struct Moments<S: Simd, E> {
     element: E,
@@ -99,7 +99,7 @@ unsafe fn normalize<S: Simd, Src: Element, Dst: Element>(job: &Job) {
     let (src_type, dst_type) = (Src::of(job.src.data_type), Dst::of(job.dst.data_type));
     let mut position = 0;
     while position < job.positions {
-        // Several positions at once share the numbers of their channels.
+        // Several positions at once share their channels' scalars.
         let rows = ROWS.min(job.positions - position);
         let (src, dst) = (job.src.at_position(position), job.dst.at_position(position));
         let whole = job.channels - job.channels % (2 * LANES);
@@ -148,7 +148,7 @@ unsafe fn normalize<S: Simd, Src: Element, Dst: Element>(job: &Job) {
 /// Positions that are computed together.
 const ROWS: usize = 8;
 
-/// The gradients of channels of dst, and their products with xhat.
+/// Sums the gradients of channels of dst, and their products with xhat.
 #[derive(Clone, Copy)]
 struct Products<S: Simd, Src, Dd> {
     src_type: Src,

@@ -1,4 +1,4 @@
-//! Common to the kernels of both layouts: their arguments, and the formulas of a vector.
+//! What the kernels of both layouts share: their arguments, and the formulas for a vector.
 //!
 //! ```text
 //! forward    xhat = (x - high)*r + low;  dst = xhat*scale + shift
@@ -9,14 +9,15 @@
 use crate::simd::{LANES, Simd};
 use crate::tensor::DataType;
 
-/// How the elements of a tensor are laid out.
+/// The layout of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     ChannelsFirst,
     ChannelsLast,
 }
 
-/// Channels of a sample of a tensor: where the first element is, and the bytes between channels and between positions.
+/// Channels of a sample of a tensor: the address of the first element, and the strides of channels and positions in
+/// bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Plane {
     pub(super) start: *mut u8,
@@ -39,7 +40,7 @@ impl Plane {
     }
 }
 
-/// The arguments of a kernel: a run of channels of a sample. Addresses of numbers are those of the first channel.
+/// The arguments of a kernel for a run of a sample's channels. Per-channel pointers are those of the first channel.
 pub(super) struct Job {
     pub(super) channels: usize,
     pub(super) positions: usize,
@@ -59,11 +60,11 @@ pub(super) struct Job {
     pub(super) first: *mut f64,
     pub(super) second: *mut f64,
     pub(super) probes: *mut f32,
-    /// Whether statistics are given, and so are constants in the gradient.
+    /// Whether the statistics are given and therefore constants in the gradient.
     pub(super) global: bool,
 }
 
-/// The numbers of a vector of elements.
+/// The scalars for a vector of elements.
 #[derive(Clone, Copy)]
 pub(super) struct Forward<S: Simd> {
     high: S::F32x16,
@@ -73,7 +74,7 @@ pub(super) struct Forward<S: Simd> {
     shift: S::F32x16,
 }
 
-/// The number of a channel.
+/// The scalar of a channel, in all lanes.
 ///
 /// # Safety
 /// It exists, and the CPU supports the instruction set of `S`.
@@ -83,7 +84,7 @@ unsafe fn number<S: Simd>(p: *const f32, channel: usize) -> S::F32x16 {
     unsafe { S::splat(p.add(channel).read_unaligned()) }
 }
 
-/// `n` numbers, 16 for a full vector.
+/// The scalars of `n` channels, 16 for a full vector.
 ///
 /// # Safety
 /// They exist, and the CPU supports the instruction set of `S`.
@@ -137,7 +138,7 @@ impl<S: Simd> Forward<S> {
     }
 }
 
-/// The numbers of a vector of gradients.
+/// The scalars for a vector of gradients.
 #[derive(Clone, Copy)]
 pub(super) struct Backward<S: Simd> {
     mean: S::F32x16,
@@ -197,7 +198,7 @@ impl<S: Simd> Backward<S> {
         }
     }
 
-    /// With given statistics.
+    /// diff_src with given statistics.
     ///
     /// # Safety
     /// The CPU supports the instruction set of `S`.
@@ -219,9 +220,9 @@ pub(super) struct Kernels {
     pub(super) gradient: Entry,
 }
 
-/// Defines the entries of the kernels of a layout, `probe`, `moments`, `normalize`, `products` and `gradient`, and the
-/// function `kernels` that chooses among them. Common types have entries of their own; the others, and the portable
-/// level, look types up at run time.
+/// Defines the entries of a layout's kernels, `probe`, `moments`, `normalize`, `products` and `gradient`, and the
+/// function `kernels` that chooses among them. Common types have their own entries; the others, and the portable level,
+/// look types up at run time.
 macro_rules! kernels {
     () => {
         entry_points! {

@@ -1,4 +1,4 @@
-//! The operation as the primitives see it: its queries, and which implementation runs it.
+//! The operation: its queries, and which implementation runs a problem.
 
 use super::problem::GroupNormalization;
 use super::{reference, vector};

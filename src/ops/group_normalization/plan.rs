@@ -1,8 +1,8 @@
-//! The execution of a problem: units of work, their statistics and numbers, and the sums over samples.
+//! The execution of a problem: units of work, their statistics and scalars, and the sums over samples.
 //!
 //! A unit is a few groups of one sample or, in backward, of a block of samples. It computes the statistics of its
-//! groups and then their elements while these are still in a cache. Blocks of samples depend only on the shape, and
-//! their sums of diff_scale and diff_shift are added in a fixed tree, so the number of threads changes no bit.
+//! groups, then their elements while these are still in a cache. Blocks of samples depend only on the shape, and their
+//! sums of diff_scale and diff_shift are added in a fixed tree, so the number of threads changes no bit.
 
 use super::problem::{GroupNormalization, Shape};
 use super::statistics::{
@@ -26,19 +26,19 @@ use std::ops::Range;
 /// The maximum number of blocks of units; each has a workspace.
 const MOST_BLOCKS: usize = 32;
 
-/// What an implementation chooses.
+/// What an implementation decides.
 pub(super) struct PlanSpec {
     /// The groups of a unit.
     pub(super) groups_at_once: usize,
-    /// The post-operations with rows as the implementation counts them; `None` for logical rows.
+    /// The post-operations, with rows as the implementation counts them; `None` if those are the logical rows.
     pub(super) chain: Option<PostOpChain>,
-    /// The tensors as the kernels see them.
+    /// The tensors that the kernels see.
     pub(super) seen: Seen,
     /// The steps around the kernels.
     pub(super) around: Option<Surround>,
 }
 
-/// An implementation: the plan with its sweeps.
+/// An implementation: the plan and its sweeps.
 pub(super) struct Plan<S> {
     variant: &'static Variant,
     sweeps: S,
@@ -59,9 +59,9 @@ pub(super) struct Plan<S> {
     plain_chain: Option<PostOpChain>,
     /// Scale and shift.
     parameters: [Parameter; 2],
-    /// Whether they are given to the kernels.
+    /// Which of them the problem has.
     given: [bool; 2],
-    /// Of the output.
+    /// The padding of the output.
     padding: Padding,
 }
 
@@ -101,7 +101,7 @@ impl<S: Sweeps> Plan<S> {
         })
     }
 
-    /// The samples of a unit.
+    /// The number of samples in a unit.
     fn samples_per_block(&self) -> usize {
         if self.forward { 1 } else { self.shape.samples.div_ceil(MOST_SAMPLE_BLOCKS).max(1) }
     }
@@ -110,7 +110,7 @@ impl<S: Sweeps> Plan<S> {
         self.shape.samples.div_ceil(self.samples_per_block())
     }
 
-    /// The units of a block of samples.
+    /// The number of units in a block of samples.
     fn units_of_samples(&self) -> usize {
         self.shape.groups.div_ceil(self.groups_at_once)
     }
@@ -123,7 +123,7 @@ impl<S: Sweeps> Plan<S> {
         self.units().min(MOST_BLOCKS)
     }
 
-    /// The maximum channels of a unit.
+    /// The most channels of a unit.
     fn width(&self) -> usize {
         self.groups_at_once.min(self.shape.groups) * self.shape.per_group()
     }
@@ -164,7 +164,7 @@ impl<S: Sweeps> Plan<S> {
         call
     }
 
-    /// A unit: channels of a block of samples. The stages belong to this thread.
+    /// Runs a unit: channels of a block of samples. The stages belong to this thread.
     fn unit(
         &self,
         (call, arguments): (&Call<'_>, &Arguments),
@@ -205,7 +205,7 @@ impl<S: Sweeps> Plan<S> {
         }
     }
 
-    /// Forward, for groups of a sample.
+    /// Runs forward for groups of a sample.
     fn forward_unit(
         &self,
         call: &Call<'_>,
@@ -266,8 +266,8 @@ impl<S: Sweeps> Plan<S> {
         self.sweeps.moments(call, at, about, sums);
     }
 
-    /// The statistics of a group whose sums are known, stored if they are outputs. `None` if the group needs f64; it is
-    /// then finished.
+    /// The statistics of a group from its sums; stores them if they are outputs. Returns `None` for a group that needs
+    /// f64, which is then complete.
     fn statistics(
         &self,
         call: &Call<'_>,
@@ -287,8 +287,8 @@ impl<S: Sweeps> Plan<S> {
             (self.wide.statistics(call, sample, group), false)
         };
         if self.writes_statistics {
-            // SAFETY: the statistics are outputs, and no other thread writes those of this group. Variances out of
-            // range become +Inf.
+            // SAFETY: the statistics are outputs, and no other thread writes those of this group. Out-of-range
+            // variances become +Inf.
             unsafe {
                 if !call.mean.is_null() {
                     call.mean.add(index).write_unaligned(found.mean as f32);
@@ -332,7 +332,7 @@ impl<S: Sweeps> Plan<S> {
         }
     }
 
-    /// Backward, for groups of a sample. The sums of their channels stay in the workspace.
+    /// Runs backward for groups of a sample. The sums of their channels stay in the workspace.
     fn backward_unit(
         &self,
         call: &Call<'_>,
@@ -365,7 +365,7 @@ impl<S: Sweeps> Plan<S> {
         self.gradient(call, (sample, groups), &run, work);
     }
 
-    /// The gradient of a run of a unit's channels, which are whole groups or none, and their sums.
+    /// Computes the gradient of a run of a unit's channels, which is empty or has whole groups, and their sums.
     fn gradient(
         &self,
         call: &Call<'_>,
@@ -417,7 +417,7 @@ impl<S: Sweeps> Plan<S> {
         first..first + self.shape.per_group()
     }
 
-    /// An execution without elements: statistics and sums are 0.
+    /// Handles an execution without elements: statistics and sums are 0.
     fn without_elements(&self, call: &Call<'_>) {
         for index in 0..self.shape.samples * self.shape.groups {
             // SAFETY: the outputs were checked.

@@ -1,9 +1,9 @@
 //! Sums over positions for channels last, where the channels of a position are the lanes of vectors.
 //!
-//! The sums have the order of `simd::fold`, whose lanes are positions; here, 16 sums of vectors take the place of the
-//! lanes. A tile is a group of the fold, 256 positions. For each of the 16 sums, its 16 vectors of the tile form four
-//! chains, which are added in pairs and then to an f64 sum in memory; at the end of a block of the fold, the sums are
-//! added by halves.
+//! The sums have the order of `simd::fold`, whose lanes are positions; here, 16 sums of vectors replace the lanes. A
+//! tile is a group of the fold, 256 positions. For each of the 16 sums, its 16 vectors of the tile form four chains,
+//! which are added in pairs and then to an f64 sum in memory. At the end of a block of the fold, the sums are added by
+//! halves.
 
 use super::kernel::Job;
 use crate::simd::{BLOCK, CHAIN, GROUP, LANES, Simd, unroll};
@@ -69,9 +69,9 @@ unsafe fn halve<S: Simd>(
     }
 }
 
-/// What is summed of a vector of channels at a position.
+/// What is summed for a vector of channels at a position.
 pub(super) trait Summed<S: Simd>: Copy {
-    /// Whether the first sum is of f64 values, not of f32 terms.
+    /// Whether the first sum adds f64 values instead of f32 terms.
     const WIDE: bool;
 
     /// Prefetches a vector of channels at a position, which need not exist.
@@ -103,9 +103,9 @@ unsafe fn join<S: Simd, const J: usize>(a: &Chains<S, J>, b: &Chains<S, J>) -> C
     sums
 }
 
-/// Adds the terms of `count` vectors of each of `J` neighbouring lanes from `lane` on to their sums. `first` is the first
-/// position of the tile, and `ahead` the distance of the next one, or 0. One loop makes all chains: copies of it would be
-/// most of the operation's code.
+/// Adds the terms of `count` vectors of each of `J` neighbouring lanes from `lane` to their sums. `first` is the first
+/// position of the tile, and `ahead` the distance to the next one, or 0. One loop makes all chains, because copies of
+/// it would be most of the operation's code.
 ///
 /// # Safety
 /// The positions exist, with `n` channels, and the CPU supports the instruction set of `S`.
@@ -134,7 +134,7 @@ unsafe fn lanes<S: Simd, T: Summed<S>, const J: usize>(
             while i < end {
                 let at = first + lane + i * LANES;
                 unroll!(j in J, {
-                    // The next tile: its cache lines are too far apart for the hardware prefetcher.
+                    // The next tile, whose cache lines are too far apart for the hardware prefetcher.
                     terms.prefetch(at + j + ahead);
                     let (value, a, b) = terms.terms(at + j, n);
                     if T::WIDE {
@@ -167,8 +167,8 @@ unsafe fn lanes<S: Simd, T: Summed<S>, const J: usize>(
     }
 }
 
-/// Adds the terms of a tile of a vector of `n` channels: its first position, the number of positions, and the distance of
-/// the next tile.
+/// Adds the terms of a tile of a vector of `n` channels, given its first position, its number of positions, and the
+/// distance to the next tile.
 ///
 /// # Safety
 /// As [`lanes`].
@@ -205,7 +205,8 @@ unsafe fn few<S: Simd, T: Summed<S>>(terms: &T, positions: usize, n: usize, sums
     // SAFETY: guaranteed by the caller.
     unsafe {
         let zero = S::wide_zero();
-        // Sums of two, four, eight and all lanes: pairs of lanes `lane` and `lane + 8` come in the order of halves.
+        // Sums of two, four, eight and all lanes. The pairs of lanes `lane` and `lane + 8` come in the order of adding
+        // by halves.
         let (mut two, mut four, mut sum) = ([zero; 2], [zero; 2], [zero; 2]);
         let mut i = 0;
         while i < LANES / 2 {

@@ -52,22 +52,22 @@ pub(super) struct Shape {
     pub(super) groups: usize,
     /// Spatial positions.
     pub(super) positions: usize,
-    /// The channels of a group over which the mean square is taken; fewer than all for a partial norm.
+    /// The number of a group's channels in its mean square; fewer than all for a partial norm.
     pub(super) counted: usize,
 }
 
 impl Shape {
-    /// The channels of a group.
+    /// The number of channels in a group.
     pub(super) fn per_group(&self) -> usize {
         self.channels / self.groups
     }
 
-    /// The elements of a group.
+    /// The number of elements in a group.
     pub(super) fn elements(&self) -> usize {
         self.per_group() * self.positions
     }
 
-    /// The elements of a group over which its statistics are taken.
+    /// The number of elements in a group's statistics.
     pub(super) fn counted_elements(&self) -> usize {
         self.counted * self.positions
     }
@@ -81,7 +81,7 @@ impl Shape {
 /// A checked problem.
 #[derive(Debug)]
 pub(crate) struct GroupNormalization {
-    /// What normalizations share.
+    /// The part shared by all normalizations.
     base: Normalization,
     pub(super) shape: Shape,
 }
@@ -133,7 +133,7 @@ impl GroupNormalization {
         Ok(problem)
     }
 
-    /// The part that both directions share.
+    /// The part shared by both directions.
     fn common(common: &Common<'_>, groups: i64) -> Result<Self> {
         let mut base = Normalization::new(common)?;
         let (samples, channels) = (base.src.dims()[0], base.src.dims()[CHANNELS]);
@@ -160,8 +160,8 @@ impl GroupNormalization {
         Ok(Self { base, shape })
     }
 
-    /// Checks a partial norm and takes its channels. The first elements of a group are those of its first channels, in
-    /// logical order; statistics are sums over channels, so only whole channels are possible.
+    /// Checks a partial norm and sets its channels. The first elements of a group, in logical order, are those of its
+    /// first channels. Statistics are sums over channels, so only whole channels are supported.
     fn take_partial(&mut self) -> Result<()> {
         let Some(elements) = self.around.partial else { return Ok(()) };
         if !self.flags.rms() {
@@ -187,8 +187,8 @@ impl GroupNormalization {
         Ok(())
     }
 
-    /// The channels of groups that whole quantization groups have, if these lie along the channels: the steps around
-    /// the kernels see all of them at a time.
+    /// The number of channels in whole quantization groups, if these lie along the channels. The steps around the
+    /// kernels process them together.
     pub(super) fn quantized_groups(&self) -> usize {
         let Some(along) = self.dynamic_scales().and_then(|scales| scales.group) else { return 1 };
         let (along, per_group) = (along as usize, self.shape.per_group());

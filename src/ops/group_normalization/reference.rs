@@ -55,7 +55,7 @@ struct Loops {
 }
 
 impl Loops {
-    /// The number of a channel's first element in logical order.
+    /// The logical index of a channel's first element.
     fn first(&self, at: Channels, channel: usize) -> usize {
         (at.sample * self.shape.channels + at.first + channel) * self.shape.positions
     }

@@ -1,5 +1,5 @@
-//! Types and post-operations that the kernels do not store: parts of the channels are normalized to an f32 stage, pass
-//! through the post-operations there, and are stored in their type.
+//! For types and post-operations that the kernels do not support: parts of the channels are normalized to an f32 stage,
+//! where post-operations are applied, and then stored in their type.
 
 use super::kernel::{Entry, Job, Order, Plane};
 use super::problem::Shape;
@@ -8,10 +8,10 @@ use crate::primitive::{BoundChain, ChainEntry, Rows, chain_entry};
 use crate::simd::{Element, LANES, Level, Runtime, Simd, entry_points};
 use crate::tensor::DataType;
 
-/// The elements of a stage, which stays in the first-level cache.
+/// Elements of a stage, which stays in the first-level cache.
 const ELEMENTS: usize = 2048;
 
-/// Rows of a stage, and where they are stored.
+/// Rows of a stage, and where to store them.
 struct Store {
     stage: *const f32,
     rows: usize,
@@ -19,7 +19,7 @@ struct Store {
     to: Plane,
 }
 
-/// Stores rows, which are `position` apart in the tensor and follow one another on the stage.
+/// Stores rows that are contiguous on the stage and `position` apart in the tensor.
 ///
 /// # Safety
 /// They exist, no other thread accesses them, and the CPU supports the instruction set of `S`.
@@ -66,7 +66,7 @@ pub(super) fn staging(level: Level, innermost: usize) -> Staging {
     }
 }
 
-/// The numbers of a job from one of its channels on.
+/// The job from one of its channels on.
 fn from_channel(job: &Job, channel: usize) -> Job {
     let next = |p: *const f32| p.wrapping_add(channel);
     let plane = |plane: &Plane| Plane { start: plane.at_channel(channel), ..*plane };
@@ -118,12 +118,12 @@ impl Staging {
         }
     }
 
-    /// A channel whose positions are adjacent.
+    /// Runs a channel whose positions are adjacent.
     fn run_channel(&self, tile: &Tile<'_>, job: &Job, positions: usize, index: usize) {
         let mut position = 0;
         while position < positions {
             let (row, col) = (position / self.innermost, position % self.innermost);
-            // Whole rows, or a part of one that is longer than the stage.
+            // Whole rows, or a part of a row that is longer than the stage.
             let rows = (ELEMENTS / self.innermost).min(positions / self.innermost - row);
             let (rows, cols) = match rows {
                 0 => (1, ELEMENTS.min(self.innermost - col)),
@@ -140,7 +140,7 @@ impl Staging {
 #[repr(align(64))]
 struct Stage([f32; ELEMENTS]);
 
-/// The processing of each part of the channels.
+/// Processes parts of the channels.
 struct Tile<'a> {
     staging: &'a Staging,
     chain: Option<&'a BoundChain<'a>>,
@@ -149,15 +149,15 @@ struct Tile<'a> {
 }
 
 impl Tile<'_> {
-    /// Processes `rows` x `cols` positions of adjacent channels. `first` is the row and column of the first one, as the
-    /// post-operations count.
+    /// Processes `rows` x `cols` positions of adjacent channels. `first` is the row and column of the first one for the
+    /// post-operations.
     fn run(&self, job: &Job, position: usize, (rows, cols): (usize, usize), first: (usize, usize)) {
         let src = Plane { start: job.src.at_position(position), ..job.src };
         let to = Plane { start: job.dst.at_position(position), ..job.dst };
         self.finish(Job { src, positions: rows, ..*job }, (rows, cols), to, first);
     }
 
-    /// Adjacent positions of a channel, which are `rows` rows of the post-operations.
+    /// Processes adjacent positions of a channel, which are `rows` rows of the post-operations.
     fn run_adjacent(
         &self,
         job: &Job,

@@ -1,24 +1,24 @@
-//! From the sums of a group's channels to its statistics and scalars, for all implementations.
+//! Statistics and scalars from the sums of a group's channels, for all implementations.
 //!
-//! A sweep sums the values of each channel and the squares about one number for the whole group, its provisional mean.
+//! A sweep sums the values of each channel, and the squares about one number for the whole group, its provisional mean.
 //! The variance is the mean square less the square of the provisional mean's error. If that correction is too large,
 //! the squares are summed again about the mean itself. If squares overflow or underflow in f32, the group needs f64.
 
 use super::problem::Shape;
 use crate::rows::statistics::{NEAR, Statistics, corrected, in_range, mean_residual, reciprocal};
 
-/// The statistics from the sums of a group, or what is missing for them.
+/// The statistics from the sums of a group, or what is missing.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Found {
     Statistics(Statistics),
-    /// The mean, about which the squares must be summed.
+    /// The squares must be summed again, about this mean.
     Mean(f64),
-    /// f32 sums are not accurate.
+    /// f32 sums are not accurate enough.
     NeedsF64,
 }
 
-/// The positions of a channel over which the provisional mean is taken: rounded down to a power of two, so that the
-/// mean of a constant group is exact.
+/// The most positions of a channel in the provisional mean. Rounded down to a power of two, so that the mean of a
+/// constant group is exact.
 const MOST_PROBES: usize = 8;
 
 /// The number of probes of a channel.
@@ -40,7 +40,7 @@ pub(super) fn probe_at(probe: usize, probes: usize, positions: usize) -> usize {
 /// Chains of sums over the channels of a group.
 const CHAINS: usize = 4;
 
-/// The sum over the channels of a group: channel `i` belongs to chain `i % 4`, and the chains are added in pairs.
+/// The sum over the channels of a group. Channel `i` belongs to chain `i % 4`, and the chains are added in pairs.
 pub(super) fn join(channels: usize, term: impl Fn(usize) -> f64) -> f64 {
     let mut sums = [0.0; CHAINS];
     let whole = channels - channels % CHAINS;
@@ -87,7 +87,7 @@ pub(super) fn found_about_mean(squares: f64, mean: f64, elements: usize) -> Foun
     Found::Statistics(Statistics { mean, variance: corrected(mean_square, mean, mean as f32) })
 }
 
-/// The numbers that a group's elements are normalized with: `xhat = (x - high)*r + low`.
+/// The scalars that normalize a group's elements: `xhat = (x - high)*r + low`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scalars {
     /// The mean, rounded.
@@ -106,8 +106,7 @@ impl Scalars {
     }
 }
 
-/// The numbers that a group's gradient is computed with: `diff_src = d*r + shift - xhat*slope`, where
-/// `xhat = (x - mean)*r`.
+/// The scalars of a group's gradient: `diff_src = d*r + shift - xhat*slope`, where `xhat = (x - mean)*r`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slopes {
     /// `-r*sum(d)/M`; -0 with RMS.

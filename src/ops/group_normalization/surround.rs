@@ -15,10 +15,10 @@ use crate::simd::Level;
 use crate::tensor::{DataType, MAX_NDIMS, MemoryDesc};
 use norm_sys as sys;
 
-/// The maximum number of staged tensors: src, dst or diff_dst, and diff_src.
+/// The most staged tensors: src, dst or diff_dst, and diff_src.
 pub(super) const TENSORS: usize = 3;
 
-/// The tensors as the kernels see them: src, dst or diff_dst, and diff_src.
+/// The tensors that the kernels see: src, dst or diff_dst, and diff_src.
 pub(super) type Seen = [MemoryDesc; TENSORS];
 
 /// The steps of a problem.
@@ -27,13 +27,13 @@ pub(super) struct Surround {
     order: Order,
     staged: [bool; TENSORS],
     shape: Shape,
-    /// The maximum channels of a unit.
+    /// The most channels of a unit.
     width: usize,
-    /// Channels first: the columns of a row.
+    /// For channels first, the columns of a row.
     cols: usize,
 }
 
-/// The stages of a unit, null where a tensor is not staged.
+/// The stages of a unit; null for a tensor that is not staged.
 pub(super) type Stages = [*mut f32; TENSORS];
 
 impl Surround {
@@ -83,7 +83,7 @@ impl Surround {
         self.elements().saturating_mul(count * size_of::<f32>())
     }
 
-    /// The stages in a part of the scratchpad.
+    /// Assigns the stages to a part of the scratchpad.
     pub(super) fn stages(&self, start: *mut u8) -> Stages {
         let mut next = start.cast::<f32>();
         self.staged.map(|staged| {
@@ -93,7 +93,7 @@ impl Surround {
         })
     }
 
-    /// The tensors as the kernels see them.
+    /// The tensors that the kernels see.
     pub(super) fn seen(&self, p: &GroupNormalization) -> Result<Seen> {
         let [src, dst, diff_src] = plain(p);
         Ok([self.seen_tensor(0, src)?, self.seen_tensor(1, dst)?, self.seen_tensor(2, diff_src)?])
@@ -120,7 +120,7 @@ impl Surround {
         MemoryDesc::with_strides(dims, DataType::F32, &strides[..=last])
     }
 
-    /// A unit as the steps see it.
+    /// The section of the steps for a unit.
     fn section(&self, at: Channels) -> Section {
         let Shape { channels, positions, .. } = self.shape;
         match self.order {
@@ -140,7 +140,7 @@ impl Surround {
         }
     }
 
-    /// The steps before the kernels. Returns the addresses that the kernels see.
+    /// Runs the steps before the kernels. Returns the addresses that the kernels see.
     ///
     /// # Safety
     /// The execution's buffers were checked. The channels and the stages belong to this thread.
@@ -169,7 +169,7 @@ impl Surround {
         }
     }
 
-    /// The steps after the kernels: with the mean and `1/sqrt(variance + epsilon)` of each channel, which backward uses.
+    /// Runs the steps after the kernels. Backward uses the mean and `1/sqrt(variance + epsilon)` of each channel.
     ///
     /// # Safety
     /// As [`enter`](Self::enter).
@@ -201,7 +201,7 @@ pub(super) fn plain(p: &GroupNormalization) -> Seen {
     [p.argument(p.normalized_argument()).clone(), p.dst.clone(), diff_src.clone()]
 }
 
-/// The order in which a problem without vectors is computed.
+/// The order in which a problem is computed without vectors.
 pub(super) fn plain_order(shape: &Shape) -> Order {
     if shape.positions > 1 { Order::ChannelsFirst } else { Order::ChannelsLast }
 }

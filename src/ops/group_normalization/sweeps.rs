@@ -1,4 +1,4 @@
-//! The loops over elements of an implementation: sums over the positions of channels, and element-wise results.
+//! The loops over elements of an implementation: sums over the positions of channels, and elementwise results.
 //! The plan does everything else.
 //!
 //! The sums of a channel over its positions are those of `simd::fold` over a row: a lane is a position modulo 16.
@@ -32,12 +32,12 @@ pub(super) struct Call<'a> {
     pub(super) diff_src: *mut u8,
     pub(super) mean: *mut f32,
     pub(super) variance: *mut f32,
-    /// A value per channel, neutral ones if there is none.
+    /// One value per channel; neutral if the problem has none.
     pub(super) scale: *const f32,
     pub(super) shift: *const f32,
-    /// Post-operations with rows as the implementation counts them.
+    /// Post-operations, with rows as the implementation counts them.
     pub(super) chain: Option<&'a BoundChain<'a>>,
-    /// The same with rows in logical order, for groups that are computed in f64.
+    /// The same with logical rows, for groups that are computed in f64.
     pub(super) plain_chain: Option<&'a BoundChain<'a>>,
 }
 
@@ -61,7 +61,7 @@ impl Call<'_> {
         }
     }
 
-    /// The given mean, 0 without one, and variance of a group, counted over all samples.
+    /// The given mean (0 without one) and variance of a group, counted over all samples.
     ///
     /// # Safety
     /// They exist.
@@ -75,7 +75,7 @@ impl Call<'_> {
     }
 }
 
-/// The numbers of a run of channels, one each.
+/// The scalars of a run of channels.
 #[derive(Clone, Copy)]
 pub(super) struct Numbers<'a> {
     /// The mean, rounded.
@@ -88,7 +88,7 @@ pub(super) struct Numbers<'a> {
 }
 
 impl Numbers<'_> {
-    /// Those of channels `range`, counted from the first.
+    /// The scalars of channels `range`, counted from the first.
     fn part(&self, range: &Range<usize>) -> Self {
         fn part<'a>(values: &'a [f32], range: &Range<usize>) -> &'a [f32] {
             &values[range.clone()]
@@ -105,18 +105,19 @@ impl Numbers<'_> {
 /// The sweeps of an implementation. The tensors exist, threads write disjoint channels, and there is at least one
 /// position.
 pub(super) trait Sweeps: Send + Sync {
-    /// The sum of each channel's probes.
+    /// Sums each channel's probes.
     fn probe(&self, call: &Call<'_>, at: Channels, sums: &mut [f32]);
-    /// The sums of each channel's values, which RMS does not use, and of the squares about the channel's number.
+    /// Sums each channel's values (not used by RMS), and the squares about the channel's number.
     fn moments(&self, call: &Call<'_>, at: Channels, about: &[f32], sums: [&mut [f64]; 2]);
     /// Normalizes, scales and shifts, applies post-operations and stores.
     fn normalize(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>);
-    /// The sums of each channel's diff_dst, and of `diff_dst*xhat`.
+    /// Sums each channel's diff_dst, and `diff_dst*xhat`.
     fn products(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>, sums: [&mut [f64]; 2]);
-    /// The gradient of src; with `constant` statistics if they do not depend on src.
+    /// Computes diff_src. The statistics are `constant` if they do not depend on src.
     fn gradient(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>, constant: bool);
 
-    /// The gradient of whole groups of a partial norm: the mean square does not depend on channels outside it.
+    /// Computes the gradient of whole groups with a partial norm. Channels outside it do not contribute to the mean
+    /// square.
     fn partial_gradient(
         &self,
         call: &Call<'_>,

@@ -67,7 +67,7 @@ pub(super) fn make(
     let forward = p.prop_kind.is_forward();
     let mut seen = plain(p);
     if p.dynamic_scales().is_some() {
-        // The kernels store f32 on a stage; the steps after them store dst in any layout.
+        // The kernels store f32 on a stage; later steps store dst in any layout.
         seen[1] = seen[0].clone();
     }
     let mut steps = steps_of(&seen)?;
@@ -135,7 +135,7 @@ fn innermost(desc: &MemoryDesc) -> usize {
     desc.dims().last().map_or(1, |last| *last as usize)
 }
 
-/// Whether [`Runtime`] has the type.
+/// Whether [`Runtime`] supports the type.
 fn is_runtime(data_type: DataType) -> bool {
     use DataType::{Bf16, F16, F32, S8, U8};
     matches!(data_type, F32 | Bf16 | F16 | S8 | U8)
@@ -150,7 +150,7 @@ fn order(shape: &Shape, steps: &[Steps]) -> Option<Order> {
     steps.iter().all(adjacent).then_some(Order::ChannelsLast)
 }
 
-/// The post-operations, whose rows are those of dst along its innermost dimension, or channels if they are last.
+/// The post-operations. Their rows are those of dst along its innermost dimension, or channels if these are last.
 fn chain(p: &GroupNormalization, order: Order) -> Result<Option<PostOpChain>> {
     if !p.prop_kind.is_forward() {
         return Ok(None);
@@ -170,21 +170,21 @@ fn stage_type([src, dst, _]: [DataType; 3], has_chain: bool) -> Option<DataType>
     (native && !has_chain).then_some(dst)
 }
 
-/// The minimum channels of a unit for channels last: whole cache lines of several vectors.
+/// For channels last, the fewest channels of a unit: whole cache lines of several vectors.
 const FEWEST_CHANNELS: usize = 64;
-/// The minimum elements of a unit.
+/// The fewest elements of a unit.
 const FEWEST_ELEMENTS: usize = 8192;
-/// The maximum channels of a unit that are a multiple of 16.
+/// The most channels of a unit that are a multiple of 16.
 const MOST_CHANNELS: usize = 256;
 
-/// The groups of a unit.
+/// The number of groups in a unit.
 fn groups_at_once(shape: &Shape, order: Order) -> usize {
     let per_group = shape.per_group();
     if order == Order::ChannelsFirst {
         return FEWEST_ELEMENTS.div_ceil(shape.elements().max(1)).clamp(1, shape.groups);
     }
     let wanted = FEWEST_CHANNELS.max(FEWEST_ELEMENTS / shape.positions.max(1));
-    // The minimum number of groups that form whole vectors.
+    // The fewest groups that form whole vectors.
     let whole = (1..=16).find(|groups| (groups * per_group).is_multiple_of(16)).unwrap_or(1);
     let step = if whole * per_group <= MOST_CHANNELS { whole } else { 1 };
     (step * wanted.div_ceil(step * per_group)).clamp(1, shape.groups)
@@ -224,7 +224,7 @@ impl Vectors {
         }
     }
 
-    /// The same with numbers.
+    /// As [`job`](Self::job), with scalars.
     fn job_with(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>) -> Job {
         Job {
             high: numbers.high.as_ptr(),
@@ -236,7 +236,7 @@ impl Vectors {
     }
 }
 
-// SAFETY of the blocks below: the execution's buffers were checked, threads access disjoint channels, numbers and sums
+// SAFETY of the blocks below: the execution's buffers were checked, threads access disjoint channels, scalars and sums
 // have a value per channel, and the machine has the level.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Sweeps for Vectors {

@@ -1,6 +1,6 @@
 //! Groups that are computed in f64: those whose squares overflow or underflow in f32, and all if a tensor is f64.
 //!
-//! All implementations share these loops over scalars, for any layout. Sums have the lanes and blocks of the f64 terms of
+//! All implementations share these scalar loops, for any layout. Sums have the lanes and blocks of the f64 terms of
 //! `simd::fold`.
 
 use super::problem::{GroupNormalization, Shape};
@@ -14,7 +14,7 @@ use crate::rows::statistics::{Statistics, exact, reciprocal};
 use crate::simd::{BLOCK, LANES, read_scalar, read_wide, write_scalar, write_wide};
 use crate::tensor::{DataType, MemoryDesc, Offsets, Support};
 
-/// The elements of a tensor of any layout, by their number in logical order.
+/// The elements of a tensor of any layout, by their logical index.
 pub(super) struct Tensor {
     data_type: DataType,
     offsets: Offsets,
@@ -29,7 +29,7 @@ impl Tensor {
         Ok(Self { data_type, offsets: Offsets::of(desc)? })
     }
 
-    /// The address of an element. That of the first need not exist: a stage holds a part of a tensor.
+    /// The address of an element. The first one need not exist, because a stage holds only a part of a tensor.
     fn place(&self, start: *mut u8, at: usize) -> *mut u8 {
         start.wrapping_add(self.offsets.offset(at) * self.data_type.size())
     }
@@ -72,11 +72,11 @@ pub(super) struct Wide {
     epsilon: f64,
     rms: bool,
     global: bool,
-    /// Whether a tensor is f64, for which the given f32 statistics are not accurate enough.
+    /// Whether a tensor is f64, so that given f32 statistics are not accurate enough.
     pub(super) double: bool,
 }
 
-/// A channel's value of a parameter.
+/// The parameter of a channel.
 ///
 /// # Safety
 /// It exists.
@@ -101,13 +101,13 @@ impl Wide {
         })
     }
 
-    /// The number of a group's first element in logical order.
+    /// The logical index of a group's first element.
     fn first(&self, sample: usize, group: usize) -> usize {
         let channel = sample * self.shape.channels + group * self.shape.per_group();
         channel * self.shape.positions
     }
 
-    /// The sum over the counted elements of a group: over the positions of each channel, then over the channels.
+    /// The sum over a group's counted elements: over the positions of each channel, then over the channels.
     fn sum(&self, term: impl Fn(usize) -> f64) -> f64 {
         let positions = self.shape.positions;
         join(self.shape.counted, |channel| fold(positions, |p| term(channel * positions + p)))
@@ -149,7 +149,7 @@ impl Wide {
         }
     }
 
-    /// The gradient of a group; the sums of its channels' diff_dst and diff_dst*xhat go to `sums`.
+    /// Computes the gradient of a group. The sums of its channels' diff_dst and diff_dst*xhat go to `sums`.
     pub(super) fn backward(
         &self,
         call: &Call<'_>,
@@ -174,7 +174,7 @@ impl Wide {
         let slope = part * join(per_group, |channel| scale(channel) * of_xhat[channel]);
         for i in 0..self.shape.elements() {
             let (d, xhat) = (scale(i / positions) * dd(i), xhat(i));
-            // The mean square does not depend on channels outside a partial norm.
+            // Channels outside a partial norm do not contribute to the mean square.
             let value = match (self.global || i >= self.shape.counted_elements(), self.rms) {
                 (true, _) => d * r,
                 (false, true) => d * r - xhat * slope,
@@ -185,7 +185,7 @@ impl Wide {
     }
 }
 
-/// The sum over the positions of a channel: the f64 term of `simd::fold`, one lane at a time.
+/// The sum over the positions of a channel: the f64 terms of `simd::fold`, one lane at a time.
 pub(super) fn fold(positions: usize, term: impl Fn(usize) -> f64) -> f64 {
     let mut total = 0.0;
     for block in (0..positions).step_by(BLOCK) {

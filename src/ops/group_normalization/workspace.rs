@@ -1,20 +1,20 @@
-//! The scratchpad of an execution: numbers of the channels of a unit, and sums over blocks of samples.
+//! The scratchpad of an execution: the scalars of a unit's channels, and the sums over blocks of samples.
 
 use super::sweeps::Numbers;
 use crate::primitive::Execution;
 use norm_sys as sys;
 use std::ops::Range;
 
-/// The maximum number of blocks of samples in backward; each has its own sums of diff_scale and diff_shift.
+/// The most blocks of samples in backward. Each has its own sums of diff_scale and diff_shift.
 pub(super) const MOST_SAMPLE_BLOCKS: usize = 32;
 
-/// Numbers per channel of a unit.
+/// The scalars and sums of a unit's channels.
 pub(super) struct Workspace<'a> {
     /// Sums of values, or of diff_dst.
     pub(super) first: &'a mut [f64],
     /// Sums of squares, or of diff_dst*xhat.
     pub(super) second: &'a mut [f64],
-    /// The number that is subtracted before squaring, or backward's slopes.
+    /// The number that is subtracted before squaring, or the slopes of backward.
     pub(super) about: &'a mut [f32],
     pub(super) high: &'a mut [f32],
     pub(super) r: &'a mut [f32],
@@ -33,7 +33,7 @@ impl Workspace<'_> {
     pub(super) unsafe fn new(start: *mut u8, channels: usize) -> Self {
         let wide = |index: usize| {
             let first = start.cast::<f64>().wrapping_add(index * channels);
-            // SAFETY: guaranteed by the caller; any bytes are numbers.
+            // SAFETY: guaranteed by the caller; any bytes are valid numbers.
             unsafe {
                 first.write_bytes(0, channels);
                 std::slice::from_raw_parts_mut(first, channels)
@@ -57,7 +57,7 @@ impl Workspace<'_> {
         }
     }
 
-    /// The numbers of a run of channels.
+    /// The scalars of a run of channels.
     pub(super) fn numbers(&self, run: &Range<usize>) -> Numbers<'_> {
         Numbers {
             high: &self.high[run.clone()],
@@ -80,7 +80,7 @@ pub(super) struct Sums {
 unsafe impl Sync for Sums {}
 
 impl Sums {
-    /// The first of the channels of a block.
+    /// The first channel's sum in a block.
     fn at(self, index: usize, block: usize) -> *mut f64 {
         self.start.wrapping_add((index * self.blocks + block) * self.channels)
     }
@@ -102,7 +102,7 @@ impl Sums {
         }
     }
 
-    /// Stores diff_scale and diff_shift of no elements, if they are arguments.
+    /// Stores zeros as diff_scale and diff_shift, if they are arguments.
     pub(super) fn clear_outputs(execution: &Execution<'_>, channels: usize) {
         for id in [sys::NORM_ARG_DIFF_SCALE, sys::NORM_ARG_DIFF_SHIFT] {
             let out = execution.arguments.get(id).cast::<f32>();
@@ -126,7 +126,7 @@ impl Sums {
         }
     }
 
-    /// The sum over all blocks of a channel: blocks `i` and `i + 1`, then `i` and `i + 2`, and so on.
+    /// The sum of a channel over all blocks: adds blocks `i` and `i + 1`, then `i` and `i + 2`, and so on.
     fn total(self, index: usize, channel: usize, blocks: usize) -> f64 {
         let mut sums = [0.0; MOST_SAMPLE_BLOCKS];
         for (block, sum) in sums.iter_mut().enumerate().take(blocks) {
