@@ -1,8 +1,8 @@
-//! Steps around a kernel: computations on a row of a tensor before the kernel reads it, and after the kernel wrote it.
-//! They add a residual, multiply by a gate, compute the gradients of these, and quantize results.
+//! Steps around a kernel: computations on a row before the kernel reads it and after the kernel has written it. They
+//! add a residual, multiply by a gate, compute the gradients of both, and quantize results.
 //!
-//! [`Stage`](super::stage::Stage) runs them on the rows that are staged at a time, so that elements stay in the
-//! first-level cache. A row passes in chunks of f32; each step is a loop over a chunk, compiled once per level.
+//! [`Stage`](super::stage::Stage) runs them on the rows of a stage, so that elements stay in the first-level cache. A
+//! row is processed in chunks of f32; each step is a loop over a chunk, compiled once per level.
 
 use super::combine::{Combine, CombineEntry, combine_entry};
 use super::pack::{Entry, Packing, entries};
@@ -27,7 +27,7 @@ pub(crate) struct AddedRows {
     pub(crate) exact: bool,
 }
 
-/// A tensor; a function of its elements is a factor.
+/// A tensor of gates. The factor is a function of its elements.
 pub(crate) struct GateRows {
     pub(crate) gate: RowsOf,
     pub(crate) function: Gating,
@@ -44,7 +44,7 @@ pub(crate) struct GradientRows {
     pub(crate) diff_residual: Option<RowsOf>,
 }
 
-/// The steps of a problem. Output gates of forward are a step of the post-op chain.
+/// The steps of a problem. Output gates of forward are a step of the post-op chain instead.
 pub(crate) struct Around {
     pub(crate) cols: usize,
     pub(crate) src: RowsOf,
@@ -55,7 +55,7 @@ pub(crate) struct Around {
 }
 
 impl Around {
-    /// Which stages (src, dst or diff_dst, diff_src) the steps fill or drain.
+    /// Which of src, dst or diff_dst, and diff_src the steps write to or read from a stage.
     pub(super) fn staged(&self) -> [bool; 3] {
         let gate_input = self.gate.as_ref().is_some_and(|gate| gate.input);
         let stored = |sum: &AddedRows| sum.sum.is_some() && !sum.exact;
@@ -83,13 +83,13 @@ impl Around {
     }
 }
 
-/// The numbers that elements are normalized with again after a gradient.
+/// The scalars for recomputing the normalized elements in a gradient.
 pub(crate) enum Normalized<'a> {
-    /// The scalars of a row, its mean (0 with RMS) and `1/sqrt(variance + epsilon)`, and the parameters of all rows, null
-    /// if absent.
+    /// The scalars of a row, which are its mean (0 with RMS) and `1/sqrt(variance + epsilon)`, and the parameters of
+    /// all rows, null if absent.
     Rows { scalars: &'a (dyn Fn(usize) -> (f32, f32) + Sync), scale: *const f32, shift: *const f32 },
-    /// Mean, `1/sqrt(variance + epsilon)`, scale and shift of each channel from the first column on, or with `rows` of as
-    /// many rows each, from the first row on.
+    /// Mean, `1/sqrt(variance + epsilon)`, scale and shift of each channel from the first column. With `rows`, there is
+    /// one for each of that many rows instead.
     Channels { numbers: [*const f32; 4], rows: Option<usize> },
 }
 
@@ -136,14 +136,14 @@ impl Functions {
     }
 }
 
-/// The steps with the functions of a level and the buffers of an execution.
+/// The steps, with the functions of a level and the buffers of an execution.
 #[derive(Clone, Copy)]
 pub(super) struct Bound<'a> {
     pub(super) around: &'a Around,
     pub(super) functions: &'a Functions,
     pub(super) arguments: &'a Arguments,
     pub(super) normalized: Option<&'a Normalized<'a>>,
-    /// The first row and the columns, from a first to before a last one.
+    /// The first row, and the range of columns.
     pub(super) first_row: usize,
     pub(super) cols: (usize, usize),
 }
@@ -170,7 +170,7 @@ impl Buffers {
 // by the contracts of `enter` and `leave`.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Bound<'_> {
-    /// The steps before the kernel, for rows `first` to `last - 1`.
+    /// Runs the steps before the kernel, for rows `first` to `last - 1`.
     ///
     /// # Safety
     /// The execution's buffers were checked. The rows and the stages, of src and of dst or diff_dst, belong to this
@@ -280,7 +280,7 @@ impl Bound<'_> {
         }
     }
 
-    /// The steps after the kernel and the post-op chain, for rows `first` to `last - 1`.
+    /// Runs the steps after the kernel and the post-op chain, for rows `first` to `last - 1`.
     ///
     /// # Safety
     /// As [`enter`](Self::enter), for the stages of dst and of diff_src.
@@ -341,7 +341,7 @@ impl Bound<'_> {
         }
     }
 
-    /// Normalizes a chunk again.
+    /// Recomputes the normalized elements of a chunk.
     unsafe fn normalize(&self, (row, col, len): (usize, usize, usize), values: *mut f32) {
         let step = match self.normalized {
             None => return,

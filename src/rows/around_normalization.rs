@@ -9,8 +9,8 @@ use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
 
 impl Around {
-    /// The steps of a normalization, if it has any. `view` gives the tensors the shape whose last dimension are the
-    /// columns, and rows are counted in an order of the others.
+    /// The steps of a normalization, if it has any. `view` reshapes tensors so that their last dimension is the
+    /// columns; rows have an order of the other dimensions.
     pub(crate) fn of(
         p: &Normalization,
         view: impl Fn(&MemoryDesc) -> MemoryDesc,

@@ -3,8 +3,8 @@
 use super::columns::CHAIN_ROWS;
 use std::ops::Range;
 
-/// The maximum number of blocks with column sums. More would balance more threads, but each needs scratchpad, which is
-/// read once more when the sums are added.
+/// The maximum number of blocks with column sums. More blocks would balance more threads, but each needs scratchpad
+/// that is read again when the sums are added.
 const MOST_BLOCKS: usize = 32;
 /// The maximum number of blocks with fewer than [`ELEMENTS_OF_MANY`] elements.
 const FEW_BLOCKS: usize = 8;

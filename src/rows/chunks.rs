@@ -1,4 +1,4 @@
-//! Parts of rows as f32 in a buffer: loaded from tensors of any type and stride, and stored to them, rounded.
+//! Parts of rows as f32 in a buffer: loaded from tensors of any type and stride, and rounded and stored to them.
 
 use super::pack::{Entry, Packing, entries};
 use crate::simd::Level;
@@ -10,7 +10,7 @@ pub(crate) struct Chunk {
     /// The address of the first element.
     pub(crate) start: *mut u8,
     pub(crate) data_type: DataType,
-    /// The distance of elements.
+    /// The stride of elements.
     pub(crate) step: usize,
     pub(crate) len: usize,
     /// Whether elements alternate with others, which no other thread writes.

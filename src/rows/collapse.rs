@@ -1,4 +1,5 @@
-//! Dimensions of elementwise problems, merged where all tensors allow it: dense tensors of one layout become a single row.
+//! Merges dimensions of elementwise problems where all tensors allow it. Dense tensors of the same layout become a
+//! single row.
 
 use crate::error::{Error, Result};
 use crate::tensor::{DataType, MAX_NDIMS, MemoryDesc, RowMap};
@@ -6,8 +7,8 @@ use arrayvec::ArrayVec;
 
 /// How the dimensions of an output are merged.
 pub(super) struct Collapse {
-    /// Sizes, from outermost to innermost in memory, and the innermost dimension that each came from; `None` for all
-    /// elements in the order of memory.
+    /// Sizes, from outermost to innermost in memory, and the innermost original dimension of each; `None` for all
+    /// elements in memory order.
     dims: ArrayVec<(i64, Option<usize>), MAX_NDIMS>,
 }
 
@@ -17,7 +18,7 @@ fn stride(desc: &MemoryDesc, dim: usize) -> i64 {
 }
 
 impl Collapse {
-    /// For an output and the tensors that are broadcast to its dimensions: `all(f)` is whether `f` holds for all of them.
+    /// `all(f)` returns whether `f` holds for the output and all tensors that are broadcast to it.
     pub(super) fn new(
         dst: &MemoryDesc,
         all: impl Fn(&dyn Fn(&MemoryDesc) -> bool) -> bool,
@@ -77,7 +78,7 @@ fn is_single(desc: &MemoryDesc) -> bool {
     desc.dims().iter().all(|dim| *dim == 1)
 }
 
-/// Whether elements have the same places as the other's, whatever the types.
+/// Whether elements are at the same offsets as the other's, whatever the types.
 fn in_same_places(desc: &MemoryDesc, other: &MemoryDesc) -> bool {
     let steps =
         |desc: &MemoryDesc, d: usize| (desc.padded_dims()[d] > 1).then(|| desc.strides()[d]);

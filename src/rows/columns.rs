@@ -1,10 +1,10 @@
 //! Column sums: the sums over rows of diff_scale and diff_shift.
 //!
 //! Rows are split into blocks whose size depends only on the shape. In a block, each column has a chain: the f32 sum,
-//! in order, of up to [`CHAIN_ROWS`] consecutive rows that are computed in f32. Chains end after that many rows, before
-//! a row that is computed in f64, and at the end of the block, and are added to an f64 sum. The sums of blocks are
-//! added in a fixed binary tree. So the bits do not depend on the threads, the instruction set or the number of rows
-//! that a kernel processes at once.
+//! in order, of up to [`CHAIN_ROWS`] consecutive rows that are computed in f32. A chain ends after that many rows,
+//! before a row that is computed in f64, and at the end of the block; it is then added to an f64 sum. The sums of
+//! blocks are added in a fixed binary tree. So the bits do not depend on the threads, the instruction set or the number
+//! of rows that a kernel processes at once.
 
 use crate::simd::{Bf16, Element, F16, F32, Level, Map, Simd, Width, add_wide, entry_points, map};
 use crate::tensor::DataType;
@@ -12,7 +12,7 @@ use crate::tensor::DataType;
 /// The most rows in a chain.
 pub(crate) const CHAIN_ROWS: usize = 16;
 
-/// The f64 that hold the number of rows in open chains: a cache line, so that sums are aligned.
+/// The room, in f64, for the number of rows in open chains: a cache line, so that sums are aligned.
 const OPEN: usize = 8;
 
 /// The addresses of a block's sums and chains; null if not needed.
@@ -92,7 +92,7 @@ impl ColumnSums {
         if self.open.is_null() { 0 } else { unsafe { self.open.read() as usize } }
     }
 
-    /// Leaves chains of `rows` rows open.
+    /// Records that chains with `rows` rows stay open.
     ///
     /// # Safety
     /// As [`open_rows`](Self::open_rows).
@@ -146,7 +146,7 @@ pub(crate) struct Partial {
     pub(crate) stride: usize,
 }
 
-/// Adds partial sums and stores the total: first blocks `i` and `i + 1`, then `i` and `i + 2`, and so on.
+/// Adds partial sums and stores the total. It adds blocks `i` and `i + 1`, then `i` and `i + 2`, and so on.
 struct Join<E> {
     partial: Partial,
     out_type: E,

@@ -10,11 +10,11 @@ pub(super) enum Combine {
     Add,
     /// `x *= f(y)`.
     Gate(Gating),
-    /// With x the gradient of `z*f(y)`: `y = x*z*f'(y)`, the gradient of y, and `x *= f(y)`, that of z.
+    /// x is the gradient of `z*f(y)`. Computes the gradient of y, `y = x*z*f'(y)`, then that of z, `x *= f(y)`.
     GateGradient(Gating),
     /// `x = (x - mean)*r*scale + shift`. Absent parameters are null.
     Normalize { mean: f32, r: f32, scale: *const f32, shift: *const f32 },
-    /// The same with numbers of each element, or with step 0 with one of each: mean, r, scale, shift.
+    /// The same with mean, r, scale and shift for each element or, with step 0, shared by all.
     NormalizeChannels { numbers: [*const f32; 4], step: usize },
 }
 

@@ -1,7 +1,7 @@
 //! Vector implementations of elementwise primitives: a chain whose first step reads the inputs.
 //!
 //! The elements are rows of merged dimensions, divided into units. Everything except dense f32 passes through buffers
-//! on the stack, which stay in the first-level cache, so there is no scratchpad.
+//! on the stack, which stay in the first-level cache, so no scratchpad is needed.
 
 use super::collapse::Collapse;
 use super::order::row_map;
@@ -21,14 +21,14 @@ use norm_sys as sys;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// Elements of a unit that passes through buffers.
+/// Elements in a unit that is computed in buffers.
 const BUFFERED: usize = 2048;
-/// Elements in a unit that is computed in place, and its minimum, a multiple of the elements of a cache line.
+/// Elements in a unit that is computed in place, and the minimum, a multiple of the elements of a cache line.
 const DIRECT: usize = 16 * 1024;
 const FEWEST: usize = 1024;
 /// Rows in a unit if a tensor is strided in the last dimension: adjacent rows share cache lines.
 const ROWS_OF_STRIDED: usize = 32;
-/// The minimum columns of rows that are read in place one by one if their strides vary.
+/// The minimum length of rows that are read in place one by one if their strides vary.
 const LONG: usize = 128;
 const LINE: usize = 64;
 
@@ -38,12 +38,12 @@ pub(crate) struct Elementwise<'a> {
     /// The inputs with their arguments, each broadcast to the output.
     pub(super) inputs: ArrayVec<(i32, &'a MemoryDesc), INPUTS>,
     pub(super) output: (i32, &'a MemoryDesc),
-    /// With the tensors of post-operations resolved.
+    /// The attributes, with the tensors of post-operations resolved.
     pub(super) attr: &'a Attr,
 }
 
 impl<'a> Elementwise<'a> {
-    /// For the arguments of an operation, its own before those of attributes.
+    /// For the arguments of an operation, which come before those of attributes.
     pub(crate) fn new(start: Start, arguments: &'a [OpArgument], attr: &'a Attr) -> Self {
         let own = arguments.iter().filter(|argument| !argument.is_of_attribute());
         let (mut inputs, mut output) = (ArrayVec::new(), (0, &MemoryDesc::EMPTY));
@@ -77,7 +77,7 @@ impl<'a> Elementwise<'a> {
         descs().any(|desc| desc.data_type() == Some(DataType::F64))
     }
 
-    /// The chain with the tensors of post-operations as they are in `attr`.
+    /// The chain, given attributes with resolved tensors.
     pub(super) fn chain(
         &self,
         attr: &Attr,
@@ -140,7 +140,7 @@ struct Side {
     rows: RowMap,
     /// The stride of the last dimension, in elements.
     step: usize,
-    /// Whether the chain multiplies it by a scale, in a buffer.
+    /// Whether the chain multiplies it by a scale, which needs a buffer.
     scaled: bool,
 }
 
@@ -157,7 +157,8 @@ impl Side {
         }
     }
 
-    /// Whether rows are dense f32 at an address and one or several of them are read in place.
+    /// Whether rows at an address are dense f32, so that one row or, if they are evenly spaced, several are read in
+    /// place.
     fn is_direct(&self, address: *mut u8, one: bool) -> bool {
         self.data_type == DataType::F32
             && self.step == 1
@@ -189,13 +190,13 @@ struct Vectorized {
     apply: ChainEntry,
     pack: Entry,
     unpack: Entry,
-    /// Of the output.
+    /// The padding of the output.
     padding: Padding,
-    /// Of all tensors.
+    /// The size of all tensors.
     bytes: usize,
 }
 
-/// A line's buffer of a unit.
+/// A buffer for a unit.
 #[repr(C, align(64))]
 struct Buffer([MaybeUninit<f32>; BUFFERED]);
 
@@ -209,7 +210,7 @@ impl Buffer {
 struct Buffers {
     inputs: [Buffer; INPUTS],
     output: Buffer,
-    /// The bits of the number that fills the beginning of an input's buffer, and how many times it is repeated.
+    /// For each input, the bits of the value that fills the start of its buffer, and how many times.
     filled: [(u32, usize); INPUTS],
 }
 
@@ -222,9 +223,10 @@ struct Plan<'a> {
     direct: [bool; INPUTS],
     direct_dst: bool,
     in_place: bool,
-    /// Whether the output is written with non-temporal stores, from a buffer or directly.
+    /// Whether the output is stored non-temporally, from a buffer or directly.
     streams: bool,
-    /// Rows and columns of a unit. The first unit has `shift` fewer columns, so that cache lines of dst are whole.
+    /// Rows and columns of a unit. The first unit has `shift` fewer columns, so that units write whole cache lines of
+    /// dst.
     unit: (usize, usize),
     shift: usize,
 }
@@ -306,7 +308,7 @@ impl Vectorized {
         Plan { bound, addresses, dst, direct, direct_dst, in_place, streams, unit, shift }
     }
 
-    /// Computes units, which are counted along columns.
+    /// Computes a range of units, which are numbered along columns.
     fn units(&self, plan: &Plan<'_>, chunks: usize, units: Range<usize>) {
         if plan.in_place {
             self.each_unit(plan, None, chunks, units);
@@ -315,7 +317,7 @@ impl Vectorized {
         }
     }
 
-    /// In-place problems do not allocate these buffers.
+    /// A separate function, so that in-place problems do not allocate these buffers.
     #[inline(never)]
     fn buffered_units(&self, plan: &Plan<'_>, chunks: usize, units: Range<usize>) {
         const EMPTY: Buffer = Buffer([const { MaybeUninit::uninit() }; BUFFERED]);

@@ -1,4 +1,4 @@
-//! Matrices as f32 in a buffer: loaded from tensors of any type and strides, and stored to them, rounded.
+//! Matrices as f32 in a buffer: loaded from tensors of any type and strides, and rounded and stored to them.
 
 use super::pack::{Entry, Packing, entries};
 use crate::simd::Level;

@@ -1,8 +1,8 @@
 //! Executes several independent primitives in one parallel region.
 //!
-//! The threads that take part form a [`Crew`]: each claims whole primitives, and threads that find none left claim
-//! blocks of those still running. Everything that can fail comes before the first write: the arguments of all
-//! primitives are bound, and one allocation holds them and the scratchpads.
+//! The threads form a [`Crew`]: each claims whole primitives; threads that find none left claim blocks of those still
+//! running. Everything that can fail happens before the first write: the arguments of all primitives are bound, and one
+//! allocation holds them and the scratchpads.
 
 use super::spread::{length_of, width_of};
 use crate::error::{Error, Result};
@@ -28,14 +28,14 @@ struct Bound<'a> {
     scratchpad: *mut u8,
 }
 
-// SAFETY: what the arguments and the scratchpad point to is for any thread of the execution.
+// SAFETY: any thread of the execution may use the arguments and the scratchpad.
 unsafe impl Sync for Bound<'_> {}
 
 /// The threads and the memory that a call uses.
 struct Plan {
     width: usize,
     length: Length,
-    /// The number of primitives that run at the same time at most.
+    /// The maximum number of primitives that run at the same time.
     parallel: usize,
     /// Bytes of the library's scratchpad for one primitive, a multiple of its alignment.
     scratchpad: usize,
@@ -59,14 +59,14 @@ pub(crate) fn execute_many(many: &impl Many, threads: Threads) -> Result<usize> 
     let (all, scratchpads_at) = all.extend(scratchpads).map_err(too_large)?;
     with_scratchpad(all.size().saturating_add(ALIGN), |start| {
         let start = start.wrapping_add(start.align_offset(ALIGN));
-        // SAFETY: the memory has the arrays at these places.
+        // SAFETY: the memory has room for the arrays at these offsets.
         let (bound, slots) = unsafe {
             let bound = bind(many, start.cast())?;
             check_scratchpads(bound)?;
             (bound, new_slots(start.wrapping_add(slots_at).cast(), slots))
         };
         let ran = plan.run(bound, slots, Shared(start.wrapping_add(scratchpads_at)), threads);
-        // SAFETY: they were made above, and every thread has left them.
+        // SAFETY: they were made above, and no thread uses them any more.
         unsafe { std::ptr::drop_in_place(std::ptr::from_ref(slots).cast_mut()) };
         Ok(ran)
     })?
@@ -78,7 +78,7 @@ pub(crate) fn execute_many(many: &impl Many, threads: Threads) -> Result<usize> 
 /// There is room for all at `start`.
 unsafe fn bind<'a>(many: &'a impl Many, start: *mut Bound<'a>) -> Result<&'a [Bound<'a>]> {
     for index in 0..many.count() {
-        // SAFETY: guaranteed by the caller. Field by field: there is no need to copy room for arguments.
+        // SAFETY: guaranteed by the caller. Written field by field, to avoid copying the room for arguments.
         unsafe {
             let place = start.add(index);
             let arguments = Arguments::new_at(&raw mut (*place).arguments);
@@ -117,7 +117,7 @@ fn check_scratchpads(bound: &[Bound<'_>]) -> Result<()> {
 }
 
 impl Plan {
-    /// The number of threads that pay off for all primitives together, by the same constants as for one.
+    /// The number of threads that pay off for all primitives together, by the same constants as for a single one.
     fn new(many: &impl Many, threads: Threads) -> Self {
         let descs = || (0..many.count()).map(|index| many.desc(index));
         let elements = descs().fold(0usize, |sum, desc| sum.saturating_add(desc.elements()));

@@ -2,8 +2,8 @@
 //!
 //! A [`Pipeline`] splits the rows of a problem into blocks, runs the blocks on threads, and stages rows that the
 //! kernels cannot access in place. An operation supplies descriptors and a function that computes a range of rows.
-//! [`ColumnSums`] are sums over rows whose bits do not depend on the threads. [`schedule`] holds the tuning
-//! constants that they share.
+//! [`ColumnSums`] are sums over rows whose bits do not depend on the threads. [`schedule`] has the tuning constants
+//! that operations share.
 
 mod around;
 mod around_normalization;

@@ -1,8 +1,8 @@
 //! Packing of rows from a tensor to a stage, and unpacking: elements are converted to f32 or copied, and a strided last
 //! dimension becomes dense.
 //!
-//! There is no order of operations to keep, so most of these are plain scalar loops, which the compiler vectorises for
-//! the level of the entry.
+//! No order of operations matters here, so most of these are plain scalar loops, which the compiler vectorizes for the
+//! level of the entry.
 
 use crate::simd::{
     Bf16, Element, F16, F32, LANES, Level, Map, Simd, Width, entry_points, map, read_scalar,
@@ -64,7 +64,8 @@ impl Packing {
 /// Rows and columns of a tile that is transposed at once: 16 f32 are a cache line.
 const TILE: usize = 16;
 
-/// An element's bits as half of an integer: vectors of these are shifted and narrowed, where halves would be picked one by one.
+/// Extracts half of an integer with an element's bits. On integers the compiler shifts and narrows vectors; otherwise
+/// it would pick halves one by one.
 trait HalfOf: Copy {
     type Whole: Copy;
     /// The half with the lower address.
@@ -110,7 +111,8 @@ impl<T: HalfOf + Default> Conversion for Same<T> {
     }
 }
 
-/// f32 for elements of the type with this position in the table; `Raw` is the unsigned integer of their size.
+/// Converts elements of the type at this index of the table to and from f32. `Raw` is the unsigned integer of their
+/// size.
 struct ToF32<Raw, const TYPE: usize>(PhantomData<Raw>);
 
 impl<Raw: HalfOf + Default, const TYPE: usize> Conversion for ToF32<Raw, TYPE> {
@@ -130,7 +132,7 @@ impl<Raw: HalfOf + Default, const TYPE: usize> Conversion for ToF32<Raw, TYPE> {
     }
 }
 
-/// `$call` with the conversion between the types of the tensor and the stage.
+/// Evaluates `$call` with the conversion between the types of the tensor and the stage.
 macro_rules! by_conversion {
     ($packing:expr, $packs:ident, $call:ident($($arg:expr),*)) => {
         if $packing.copies() {
@@ -142,7 +144,7 @@ macro_rules! by_conversion {
             }
         } else {
             for_type!($packing.data_type, |TYPE, Raw| match TYPE {
-                // These are copied.
+                // These are copied instead.
                 DataType::F32 | DataType::S64 | DataType::F64 => (),
                 _ => $call::<ToF32<Raw, { TYPE as usize }>, $packs>($($arg),*),
             })
@@ -395,8 +397,8 @@ unsafe fn move_converted<C: Conversion, const PACKS: bool>(c: &Packing, first: u
     }
 }
 
-/// One row whose elements alternate with others. The distance is a constant here, so that the compiler loads vectors of
-/// pairs and narrows them.
+/// Moves one row whose elements alternate with others. The stride is a constant here, so that the compiler loads
+/// vectors of pairs and narrows them.
 ///
 /// # Safety
 /// As [`move_rows`].
@@ -404,7 +406,7 @@ unsafe fn move_converted<C: Conversion, const PACKS: bool>(c: &Packing, first: u
 unsafe fn load_every_second<C: Conversion>(run: &Run<C>, cols: usize) {
     const TURN: usize = 16;
     let mut col = 0;
-    // The element after the last may not exist.
+    // Stops early, because the element after the last may not exist.
     while col + TURN < cols {
         let (from, to) = (run.tensor.wrapping_add(2 * col), run.value(0, col));
         // SAFETY: guaranteed by the caller.

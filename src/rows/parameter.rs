@@ -1,13 +1,14 @@
-//! Per-column parameters in f32, as the kernels read them, with neutral values for absent ones that a kernel reads.
+//! Per-column parameters in f32, as the kernels read them. If a kernel reads an absent parameter, it gets neutral
+//! values.
 //!
-//! So one kernel serves all combinations and has the bits of each: `fma(x, 1, b) = x + b` and `fma(x, a, -0) = a*x`,
-//! both rounded once.
+//! So one kernel serves all combinations, with the same bits: `fma(x, 1, b) = x + b` and `fma(x, a, -0) = a*x`, both
+//! rounded once.
 
 use super::pack::{Entry, Packing, entries};
 use crate::simd::Level;
 use crate::tensor::DataType;
 
-/// The maximum number of columns whose neutral values are static and not in the scratchpad.
+/// The maximum number of columns for which neutral values are static instead of in the scratchpad.
 pub(crate) const STATIC_COLS: usize = 8192;
 
 /// The values of a row.

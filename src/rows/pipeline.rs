@@ -32,8 +32,8 @@ pub(crate) struct Spec<'a> {
     pub(crate) room: usize,
 }
 
-/// Computes rows from the first to before the last and adds to the column sums at the last argument. Without `Staged`,
-/// the tensors are in place.
+/// Computes the rows from the first to before the last, and adds to the column sums in the last argument. Without
+/// `Staged`, the tensors are in place.
 pub(crate) type Kernel<'a> = dyn Fn(Option<&Staged<'_>>, usize, usize, *mut f64) + Sync + 'a;
 
 /// How the rows of a problem are computed.
@@ -60,7 +60,7 @@ impl Pipeline {
             Stage::new(level, &operands, (rows, &maps), (chain, around), whole_chains)
         });
         let mut pipeline = Self { rows, cols, types, maps, stage, sums, room, stages_at: 0 };
-        // Sizes beyond the address space saturate, and the allocation fails.
+        // Sizes beyond the address space saturate, and the allocation then fails.
         let blocks = if whole_chains { Blocks::of_column_sums(rows, cols).count() } else { 0 };
         let bytes = pipeline.stride().saturating_mul(blocks * size_of::<f64>());
         pipeline.stages_at = room.saturating_add(bytes).saturating_add(pipeline.slack());
@@ -109,13 +109,13 @@ impl Pipeline {
         ColumnSums::size(count, self.cols)
     }
 
-    /// Bytes by which the sums may be shifted.
+    /// The room, in bytes, for shifting the sums.
     #[inline]
     fn slack(&self) -> usize {
         if self.stride() >= PAGE / size_of::<f64>() { PAGE } else { 0 }
     }
 
-    /// The sums of the first block, shifted so that loads of chains do not alias stores to the third tensor.
+    /// The sums of the first block. They are shifted so that loads of chains do not alias stores to the third tensor.
     fn sums(&self, scratchpad: *mut u8, stored: *mut u8) -> *mut f64 {
         const STEP: usize = 512;
         let start = scratchpad.wrapping_add(self.room);
@@ -156,7 +156,7 @@ impl Pipeline {
         self.run_around(execution, addresses, (width, streams), None, kernel)
     }
 
-    /// [`run`](Self::run) with the numbers for the steps after a gradient.
+    /// [`run`](Self::run), with the scalars for the steps after a gradient.
     pub(crate) fn run_around(
         &self,
         execution: &Execution<'_>,
@@ -167,7 +167,7 @@ impl Pipeline {
     ) -> usize {
         let stride = self.stride();
         if width == 1 && stride == 0 && self.stage.is_none() && self.rows > 0 {
-            // The fast path for small problems, where every step counts.
+            // The fast path for small problems, where every instruction counts.
             kernel(None, 0, self.rows, std::ptr::null_mut());
             return 1;
         }
@@ -216,8 +216,8 @@ impl Pipeline {
     /// Adds the block sums of diff_scale, or of diff_shift with `shift`, and stores the result.
     ///
     /// # Safety
-    /// [`run`](Self::run) has computed them in this execution, with the third tensor at `stored`, and `out` has a row of the
-    /// type.
+    /// [`run`](Self::run) has computed them in this execution, with the third tensor at `stored`, and `out` has a row
+    /// of the type.
     pub(crate) unsafe fn join(
         &self,
         execution: &Execution<'_>,

@@ -1,4 +1,4 @@
-//! Rows as reference implementations see them: one element at a time, in any layout and type.
+//! Rows for reference implementations: one element at a time, in any layout and type.
 
 use crate::error::Result;
 use crate::simd::lanes::Lanes;
@@ -19,7 +19,7 @@ impl PlainTensor {
         Ok(Self { data_type: desc.data_type().unwrap_or(DataType::F32), rows, cols })
     }
 
-    /// Broadcast to `dims`.
+    /// A tensor that is broadcast to `dims`.
     pub(crate) fn broadcast(desc: &MemoryDesc, dims: &[i64]) -> Result<Self> {
         let (rows, cols) = Offsets::of(desc)?.broadcast(dims).split_last();
         Ok(Self { data_type: desc.data_type().unwrap_or(DataType::F32), rows, cols })
@@ -45,7 +45,7 @@ pub(crate) struct PlainRow<'a> {
 impl PlainRow<'_> {
     pub(crate) fn get(self, col: usize) -> f32 {
         let at = self.offset + self.tensor.cols.offset(col);
-        // SAFETY: who made the row vouched for it.
+        // SAFETY: guaranteed by the caller of `PlainTensor::row`.
         unsafe { read_scalar(self.tensor.data_type, self.start, at) }
     }
 
@@ -92,7 +92,7 @@ pub(crate) fn plain_fold(cols: usize, terms: impl Fn(usize) -> (f32, f32)) -> f6
     total
 }
 
-/// The sum of f64 terms. What each addition rounds off is summed, too.
+/// The sum of f64 terms, with compensation for the rounding error of each addition.
 pub(crate) fn wide_fold(cols: usize, term: impl Fn(usize) -> f64) -> f64 {
     let (mut sum, mut low) = (0.0f64, 0.0);
     for col in 0..cols {
@@ -105,7 +105,7 @@ pub(crate) fn wide_fold(cols: usize, term: impl Fn(usize) -> f64) -> f64 {
     if sum.is_finite() { sum + low } else { sum }
 }
 
-/// An elementary function of every value.
+/// Applies an elementary function to every value.
 pub(crate) fn plain_map(values: &mut [f32], f: fn(Lanes<Portable>) -> Lanes<Portable>) {
     for values in values.chunks_mut(LANES) {
         let (start, n) = (values.as_mut_ptr(), values.len());

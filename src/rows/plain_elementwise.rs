@@ -1,4 +1,5 @@
-//! Reference implementations of elementwise primitives: one element at a time, in any layout, and the chain without vectors.
+//! Reference implementations of elementwise primitives: one element at a time, in any layout, with the chain in
+//! portable code.
 
 use super::elementwise::Elementwise;
 use super::plain::PlainTensor;
@@ -24,7 +25,7 @@ struct Reference {
     inputs: ArrayVec<(i32, PlainTensor), INPUTS>,
     output: (i32, PlainTensor),
     chain: PostOpChain,
-    /// Of the output.
+    /// The padding of the output.
     padding: Padding,
 }
 

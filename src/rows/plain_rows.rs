@@ -1,7 +1,7 @@
-//! Execution of reference implementations on rows.
+//! Runs reference implementations on rows.
 //!
-//! The implementation computes each row as f32 in the scratchpad. Post-operations, the conversion to the output's type
-//! and zeros in its padding follow here.
+//! The implementation computes each row as f32 in the scratchpad. This module applies post-operations, converts to the
+//! output's type and zeros its padding.
 
 use super::plain::{PlainRow, PlainTensor};
 use super::stage::TENSORS;
@@ -17,25 +17,26 @@ const MAX_BLOCKS: usize = 16;
 /// Computes one row from the rows of all tensors.
 pub(crate) type PlainKernel<'a> = dyn Fn([PlainRow<'_>; TENSORS], &mut [f32]) + Sync + 'a;
 
-/// Computes one row of the output from the rows of all tensors. It gets the numbers of the row's block and of the row.
+/// Computes one row of the output from the rows of all tensors. Its first argument is the index of the block and that
+/// of the row.
 pub(crate) type RowVisitor<'a> = dyn Fn((usize, usize), [PlainRow<'_>; TENSORS]) + Sync + 'a;
 
 /// The tensors of a problem, in any layout.
 pub(crate) struct PlainRows {
     rows: usize,
     cols: usize,
-    /// The arguments of the tensors.
+    /// The argument ids of the tensors.
     ids: [i32; TENSORS],
     tensors: [PlainTensor; TENSORS],
     output: usize,
     chain: Option<PostOpChain>,
-    /// Of the output.
+    /// The padding of the output.
     padding: Padding,
 }
 
 impl PlainRows {
-    /// Tensors of the dimensions of the first one. Places after the output may be empty, or outputs of one element a row
-    /// that the kernel writes.
+    /// For tensors with the dimensions of the first one. Places after the output may be empty, or outputs with one
+    /// element per row that the kernel writes.
     pub(crate) fn new(
         ids: [i32; TENSORS],
         descs: &[MemoryDesc; TENSORS],
@@ -109,7 +110,7 @@ impl PlainRows {
                     // SAFETY: the execution's buffers were checked, and rows are given out once.
                     unsafe { self.tensors[i].row(starts.get()[i], row) }
                 };
-                // Places without an argument are not accessed.
+                // Rows of places without an argument are not accessed.
                 let rows =
                     [0, 1, 2].map(|i| tensor(if self.ids[i] == 0 { self.output } else { i }));
                 visit((block, row), rows);
@@ -118,7 +119,7 @@ impl PlainRows {
         threads.max(1)
     }
 
-    /// The elements of a row.
+    /// The number of elements in a row.
     pub(crate) fn cols(&self) -> usize {
         self.cols
     }

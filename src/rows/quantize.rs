@@ -1,4 +1,4 @@
-//! Scales, and zero points of u8, computed from the elements of a row, and the elements divided by them.
+//! Computes scales, and zero points of u8, from the elements of a row, and divides the elements by the scales.
 //!
 //! [`Quantize`] works on staged rows of dst. [`RowScale`] reads rows in parts, twice, and needs no room for whole rows.
 //! Both share the rules for scales and for elements.
@@ -14,7 +14,7 @@ use crate::tensor::DataType;
 /// The quantization of dst.
 pub(crate) struct Quantize {
     pub(crate) dst: RowsOf,
-    /// One for each group of a row.
+    /// One scale for each group of a row.
     pub(crate) scales: RowsOf,
     pub(crate) zero_points: Option<RowsOf>,
     /// Elements that share a scale.
@@ -29,15 +29,15 @@ struct Row {
     group: usize,
     /// The largest finite value of dst's type.
     largest: f32,
-    /// The same, if the conversion does not saturate. A scale that was rounded down, or to a power of two, leaves
-    /// larger values.
+    /// The largest finite value if the conversion to dst's type does not saturate. A scale that was rounded down, or to
+    /// a power of two, leaves larger values.
     limit: f32,
     mode: QuantizationMode,
     scale_type: DataType,
     scales: *mut u8,
-    /// Null without.
+    /// Null without zero points.
     zero_points: *mut i32,
-    /// The dense row of s8 that is stored at once; null if the caller stores the values.
+    /// The dense row of s8 to store directly; null if the caller stores the values.
     integers: *mut u8,
 }
 
@@ -51,17 +51,17 @@ const fn largest(data_type: DataType) -> f32 {
     }
 }
 
-/// The same for types whose conversion does not saturate.
+/// The same for types whose conversion does not saturate; otherwise infinite.
 const fn limit(data_type: DataType) -> f32 {
     if data_type.is_integer() { f32::INFINITY } else { largest(data_type) }
 }
 
 /// Adding this to a number below 2^22 rounds it to an integer.
 const TO_INTEGER: f32 = 12_582_912.0;
-/// The bits of a magnitude; those of NaN are above all others.
+/// The bits of a magnitude. Those of NaN compare above all others.
 const MAGNITUDE: u32 = !(1 << 31);
 
-/// The scale of a group with the largest magnitude `most`, before it is rounded.
+/// The unrounded scale of a group whose largest magnitude is `most`.
 #[inline(always)]
 fn scale_of(mode: QuantizationMode, most: f32, largest: f32) -> f32 {
     if mode != QuantizationMode::DynamicMx {
@@ -170,8 +170,8 @@ impl<S: Simd> Map<S> for Integers {
     }
 }
 
-/// Quantizes a row: its scales and zero points are stored, and its values become those of dst before rounding, or are stored
-/// as integers.
+/// Quantizes a row. Stores its scales and zero points, and turns its values into those of dst before rounding, or
+/// stores them as integers.
 ///
 /// # Safety
 /// The row exists, its groups divide it, there is room for the scales, and the CPU supports the instruction set of `S`.
@@ -203,9 +203,9 @@ unsafe fn quantize_row<S: Simd>(row: &Row) {
                 }
                 let range = if most.is_nan() { most } else { high - low };
                 let factor = 1.0 / store_scale(scales, at, range / row.largest, range == 0.0);
-                // Rounded to nearest even: it is at most 255.
+                // Rounds to nearest even; the value is at most 255.
                 let zero = (-low * factor + TO_INTEGER) - TO_INTEGER;
-                // Conversions of NaN give 0.
+                // NaN converts to 0.
                 row.zero_points.add(at).write_unaligned(zero as i32);
                 let zero = if zero.is_nan() { 0.0 } else { zero };
                 for i in 0..row.group {
@@ -222,7 +222,7 @@ unsafe fn quantize_row<S: Simd>(row: &Row) {
 struct Part {
     values: *mut f32,
     len: usize,
-    /// The reciprocal of the scale, and the limit; `None` while it is not known.
+    /// The reciprocal of the scale, and the limit; `None` until it is known.
     known: Option<(f32, f32)>,
 }
 
@@ -297,10 +297,11 @@ impl RowScale {
 }
 
 impl Quantize {
-    /// Quantizes `cols` values of a row from a column on, so that a store only has to round them to dst's type.
+    /// Quantizes `cols` values of a row, from a column. The store then only has to round them to dst's type.
     ///
     /// # Safety
-    /// The values are those of whole groups. The execution's buffers were checked, the row belongs to this thread, and the CPU supports the level.
+    /// The values are those of whole groups. The execution's buffers were checked, the row belongs to this thread, and
+    /// the CPU supports the level.
     pub(crate) unsafe fn row(
         &self,
         level: Level,
@@ -312,8 +313,8 @@ impl Quantize {
         unsafe { self.quantize(level, arguments, place, values, false) }
     }
 
-    /// [`row`](Self::row) including the store. Returns whether it was done, which is the case for dense s8 rows without
-    /// zero points.
+    /// Like [`row`](Self::row), but also stores the values if dst is dense s8 without zero points. Returns whether it
+    /// did.
     ///
     /// # Safety
     /// As [`row`](Self::row).

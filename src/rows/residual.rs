@@ -1,5 +1,5 @@
-//! The sum of src and a residual over dense rows, in one sweep: added in f32, rounded and stored, and staged as f32 if
-//! the kernel cannot read the stored sum.
+//! The sum of src and a residual over dense rows, in one sweep. The sum is computed in f32, rounded and stored. If the
+//! kernel cannot read the stored sum, it is also staged as f32.
 
 use crate::simd::{
     Bf16, Element, F16, F32, Full, LANES, Level, Map, Runtime, Simd, Width, entry_points, map,
@@ -18,9 +18,9 @@ pub(super) struct Addition {
     /// The stored sum.
     pub(super) sum: Option<Tensor<*mut u8>>,
     pub(super) sum_type: DataType,
-    /// Whether the f32 sum is staged, not the rounded one.
+    /// Whether to stage the f32 sum instead of the rounded one.
     pub(super) exact: bool,
-    /// The stage of row 0, which need not exist, and the row stride, in elements.
+    /// The stage of row 0, which need not exist, and the row stride in elements.
     pub(super) stage: Option<(*mut f32, usize)>,
 }
 
@@ -135,7 +135,7 @@ entry_points! {
     ) -> ();
 }
 
-/// Adds rows from a first to before a last one.
+/// Adds rows from the first index to before the second.
 pub(super) type AddEntry = unsafe fn(&Addition, usize, usize);
 
 /// The function for types of src, residual and sum: f32, bf16 or f16.

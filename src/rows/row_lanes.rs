@@ -1,8 +1,8 @@
 //! The rules of [`statistics`](super::statistics) for one, four or sixteen rows at once, one row per lane.
 //!
-//! Kernels for long rows compute the scalars of a row as `f64`; those for short rows use the lanes of a vector, because
-//! square roots and divisions would dominate. Each rule stands once, generic over [`RowLanes`], so all give the same
-//! bits.
+//! Kernels for long rows compute the scalars of a row as `f64`. Those for short rows use the lanes of a vector, because
+//! square roots and divisions would dominate. Each rule is written once, generic over [`RowLanes`], so all give the
+//! same bits.
 
 use super::statistics::{
     LARGEST_MEAN, LARGEST_MEAN_SQUARE, NEAR, SMALLEST_MEAN_SQUARE, per_col, reciprocal,
@@ -21,7 +21,7 @@ pub(crate) trait RowLanes: Copy {
     unsafe fn add(a: Self, b: Self) -> Self;
     unsafe fn sub(a: Self, b: Self) -> Self;
     unsafe fn mul(a: Self, b: Self) -> Self;
-    /// `1/sqrt(v)`. `f64` returns 0 for 0; vectors are never given 0.
+    /// `1/sqrt(v)`. For 0, `f64` returns 0; vectors never get 0.
     unsafe fn reciprocal_root(v: Self) -> Self;
     /// Rounded to f32, to nearest even.
     unsafe fn round(v: Self) -> Self::Rounded;
@@ -42,8 +42,8 @@ pub(crate) unsafe fn per_col_of<L: RowLanes>(sums: L, cols: usize) -> L {
     unsafe { L::mul(sums, L::splat(per_col(1.0, cols))) }
 }
 
-/// The variances from mean squares about `about`, which is near the mean and unused with RMS, and whether f32 sums are
-/// accurate enough for all of them. If not, a row needs a second pass or f64.
+/// The variances from the mean squares about `about`, which is near the mean and unused with RMS, and whether f32 sums
+/// are accurate enough for all of them. If not, a row needs a second pass or f64.
 ///
 /// # Safety
 /// As [`RowLanes`].
@@ -66,12 +66,12 @@ pub(crate) unsafe fn variance_about<L: RowLanes, const RMS: bool>(
     }
 }
 
-/// What rows are normalized with: `xhat = (x - high)*r + low`.
+/// The scalars that normalize rows: `xhat = (x - high)*r + low`.
 pub(crate) struct Normalizers<L: RowLanes> {
     /// The mean, rounded.
     pub(crate) high: L::Rounded,
-    /// `(high - mean)*r`. `x - high` is 0 or at least as large as the rounding error of `high`, so the rounding of `low`
-    /// is never magnified.
+    /// `(high - mean)*r`. `x - high` is 0 or at least as large as the rounding error of `high`, so the rounding of
+    /// `low` is never magnified.
     pub(crate) low: L::Rounded,
     /// `1/sqrt(variance + epsilon)`.
     pub(crate) r: L::Rounded,
@@ -117,8 +117,8 @@ pub(crate) unsafe fn slopes<L: RowLanes>(
     }
 }
 
-/// Whether f32 is accurate enough for all given statistics: variances that neither overflowed nor vanished, and means
-/// that can be subtracted. False for NaN, which is left to the rule for one row.
+/// Whether f32 is accurate enough for all given statistics: no variance overflowed or vanished, and every mean can be
+/// subtracted. False for NaN; the rule for one row then decides.
 ///
 /// # Safety
 /// As [`RowLanes`].

@@ -1,4 +1,4 @@
-//! The rows of an argument, for steps that read or write it in place.
+//! The rows of an argument, for steps that access it in place.
 
 use super::order::row_map;
 use crate::primitive::Arguments;

@@ -1,39 +1,40 @@
-//! The tuning constants that operations share. None of them changes a bit of the results.
+//! The tuning constants that operations share. None changes a bit of the results.
 //!
 //! Limits that depend on a core's own caches are fractions of their sizes, which are read from the machine. The others
-//! were measured on machines with 32 MiB of last-level cache or more.
+//! were measured on machines with at least 32 MiB of last-level cache.
 
 use crate::tensor::DataType;
 use std::sync::OnceLock;
 
-/// The fewest elements per thread; with fewer, handing over the work costs more than it saves.
+/// The fewest elements per thread. With fewer, the hand-over costs more than it saves.
 pub(super) const ELEMENTS_PER_THREAD: usize = 24 * 1024;
 /// The fewest elements for which sleeping threads are woken. With fewer, only threads that still spin after an earlier
 /// execution take part.
 pub(super) const ELEMENTS_TO_WAKE_FOR: usize = 512 * 1024;
-/// Blocks per thread if the results do not depend on the split, so that a delayed thread holds up the others little.
+/// Blocks per thread if the results do not depend on the split. With several, a delayed thread holds up the others only
+/// a little.
 pub(crate) const BLOCKS_PER_THREAD: usize = 4;
 
-/// The size of all tensors, in bytes, from which outputs are stored non-temporally: they would not stay in a cache for
-/// the next reader, and the stores do not read the lines first.
+/// The total size of the tensors, in bytes, from which outputs are stored non-temporally. Larger outputs would not stay
+/// in a cache for the next reader, and non-temporal stores do not read the lines first.
 const STREAMED_BYTES: usize = 16 << 20;
-/// The limit for src alone if the current rows stay in the first-level cache. Then no load waits for a line that a
-/// store evicted, and dst may fill a cache as long as src fits, too.
+/// The limit for src alone if the current rows stay in the first-level cache. No load then waits for a line that a
+/// store evicted, so dst may fill a cache as long as src also fits.
 const STREAMED_SRC_BYTES: usize = 10 << 20;
 /// The limit for src and dst with rows of up to [`SHORT_COLS`] columns, where non-temporal stores cost more.
 const STREAMED_BYTES_OF_SHORT: usize = 24 << 20;
 const SHORT_COLS: usize = 256;
-/// The limit for src and dst with several threads: the bandwidth to a shared cache scales with threads, that to memory
-/// does not.
+/// The limit for src and dst with several threads. The bandwidth of a shared cache scales with the threads, that of
+/// memory does not.
 const STREAMED_BYTES_OF_SEVERAL: usize = 48 << 20;
-/// The limit for rows that are unpacked from a stage: the computation in between gives the last-level cache time.
+/// The limit for rows that are unpacked from a stage. The computation in between gives the last-level cache time.
 pub(super) const STREAMED_BYTES_OF_STAGED: usize = 64 << 20;
 
-/// Rows per stage if the last dimension is strided, as far as they fit these bytes of second-level cache: adjacent rows
+/// Rows per stage if the last dimension is strided, as many as fit these bytes of second-level cache. Adjacent rows
 /// share cache lines.
 pub(super) const ROWS_TO_TRANSPOSE: usize = 32;
 pub(super) const BYTES_TO_TRANSPOSE: usize = 512 * 1024;
-/// Bytes of a page: places in a page are told apart by the low bits of an address.
+/// Bytes of a page. The low bits of an address are the offset in its page.
 pub(super) const PAGE: usize = 4096;
 /// The most stages, and their total size: a number of bytes, or a fraction of the size of all rows.
 pub(super) const MOST_STAGES: usize = 64;
@@ -78,13 +79,13 @@ impl Caches {
         Self::USUAL
     }
 
-    /// Bytes of src and dst rows that stay in the first-level cache.
+    /// Bytes of src and dst rows that fit the first-level cache.
     #[inline]
     pub(crate) fn working_set(self) -> usize {
         self.first / 3 * 2
     }
 
-    /// Bytes of a row of src and one of dst that stay there together with the next row of each.
+    /// Bytes of a row of src and one of dst that fit there together with the next row of each.
     #[inline]
     pub(crate) fn row_pair(self) -> usize {
         self.first / 12 * 5
@@ -102,7 +103,7 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// For `rows` rows of `cols` columns, data types of src and dst, and a number of threads.
+    /// For `rows` rows of `cols` columns, the data types of src and dst, and a number of threads.
     #[inline]
     pub(crate) fn new(
         caches: Caches,
@@ -125,8 +126,8 @@ impl Schedule {
         Self { caches, resident: both <= threads * caches.second, streams }
     }
 
-    /// Whether stores soon meet loads at the same place of a page. Such loads wait for the stores (4K aliasing), and
-    /// long for non-temporal ones: backward took up to six times as long.
+    /// Whether loads soon follow stores to the same offset in a page. Such loads wait for the stores (4K aliasing), and
+    /// especially long for non-temporal ones: backward took up to six times as long.
     pub(crate) fn is_aliased(stores: *mut u8, loads: *const u8) -> bool {
         const NEAR: usize = 1024;
         let ahead = stores.addr().wrapping_sub(loads.addr()) % PAGE;

@@ -1,11 +1,11 @@
-//! Steps around the kernels of an operation that stages its tensors itself: a section is some columns of some rows.
+//! Steps around the kernels of an operation that stages its tensors itself. A section is some columns of some rows.
 
 use super::around::{Around, Bound, Functions, Normalized, StagedRows};
 use crate::primitive::Arguments;
 use crate::simd::Level;
 use std::ops::Range;
 
-/// A part of the rows. On a stage its first element is the first, and rows have a constant distance.
+/// Some columns of some rows. A stage begins with the section's first element, and its rows have a constant stride.
 pub(crate) struct Section {
     pub(crate) rows: Range<usize>,
     pub(crate) cols: Range<usize>,
@@ -46,7 +46,7 @@ impl Sections {
         }
     }
 
-    /// The steps before the kernels, onto the stages of src and of diff_dst, null without.
+    /// Runs the steps before the kernels, onto the stages of src and of diff_dst, which may be null.
     ///
     /// # Safety
     /// The execution's buffers were checked. The section and the stages belong to this thread.
@@ -62,7 +62,7 @@ impl Sections {
         unsafe { bound.enter(section.rows.start, section.rows.end, stages) };
     }
 
-    /// The steps after the kernels, from the stages of dst and of diff_src, null without.
+    /// Runs the steps after the kernels, from the stages of dst and of diff_src, which may be null.
     ///
     /// # Safety
     /// As [`enter`](Self::enter).

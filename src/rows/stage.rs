@@ -2,7 +2,7 @@
 //! post-operations that are not fused.
 //!
 //! A few rows at a time are packed into the scratchpad, dense and in a type that the kernels support. The kernels run
-//! there, the post-op chain follows, and the results are unpacked. The layout does not change a bit of the results.
+//! there, then the post-op chain, and the results are unpacked. The layout does not change a bit of the results.
 
 use super::around::{Around, Bound, Functions, Normalized, StagedRows};
 use super::blocks::Blocks;
@@ -65,7 +65,7 @@ struct Side {
     offset: Option<usize>,
     /// The distance between rows on the stage, in elements.
     stage_step: usize,
-    /// Whether the steps around the kernel fill or drain its stage.
+    /// Whether the steps around the kernel write or read its stage.
     by_steps: bool,
 }
 
@@ -112,7 +112,7 @@ impl Side {
         }
     }
 
-    /// Its rows on the stage at `slot`, from row `first` on, if the steps around the kernel fill or drain them.
+    /// Its rows on the stage at `slot`, from row `first`, if the steps around the kernel write or read them.
     fn of_steps(&self, slot: *mut u8, first: usize) -> Option<StagedRows> {
         let offset = self.offset.filter(|_| self.by_steps)?;
         Some(StagedRows { start: slot.wrapping_add(offset).cast(), first, step: self.stage_step })
@@ -233,7 +233,7 @@ impl Stage {
         (BYTES_OF_STAGES / self.bytes.max(1)).max(part).clamp(1, MOST_STAGES)
     }
 
-    /// The split of rows if results do not depend on it: `wanted` blocks, or as many as there may be stages.
+    /// The split of rows if results do not depend on it: `wanted` blocks, or as many as there are stages at most.
     pub(super) fn blocks(&self, rows: usize, wanted: usize) -> Blocks {
         Blocks::at_most(rows, wanted.min(self.most(rows)), self.rows_at_once)
     }
@@ -375,6 +375,6 @@ fn rows_at_once(row_bytes: usize, transposes: bool, whole_chains: bool) -> usize
     if transposes || whole_chains {
         rows = rows.max(CHAIN_ROWS);
     }
-    // Whole chains of column sums, and whole groups of short rows.
+    // Rounds down to whole chains of column sums and whole groups of short rows.
     if rows > CHAIN_ROWS { rows - rows % CHAIN_ROWS } else { rows }
 }

@@ -1,9 +1,9 @@
-//! The rules of statistics that normalizations share: when f32 is accurate enough for sums of squares, and what the
-//! elements are normalized with.
+//! The rules for statistics that normalizations share: when f32 is accurate enough for sums of squares, and which
+//! scalars normalize the elements.
 //!
-//! Sums of squares are taken about a number near the mean. The variance is the mean square less the square of that
-//! number's error. If that correction is too large, the squares are summed again about the mean itself; if squares
-//! overflow or underflow in f32, f64 is used.
+//! Squares are summed about a number near the mean. The variance is the mean square less the square of that number's
+//! error. If that correction is too large, the squares are summed again about the mean itself; if squares overflow or
+//! underflow in f32, f64 is used.
 
 /// The statistics of a row or group, not yet rounded to f32.
 #[derive(Clone, Copy, Debug)]
@@ -13,18 +13,18 @@ pub(crate) struct Statistics {
     pub(crate) variance: f64,
 }
 
-/// `sum / cols` up to its last bit: the reciprocal is the same for all rows, and a product has less latency.
+/// `sum / cols`, accurate to the last bit. The reciprocal is the same for all rows, and a product has less latency.
 #[inline(always)]
 pub(crate) fn per_col(sum: f64, cols: usize) -> f64 {
     sum * (1.0 / cols as f64)
 }
 
-/// The range of mean squares for which f32 sums are accurate. Above 2^128 squares overflow. From 2^-120 on, what
-/// squares lose to underflow, at most 2^-150 each, is at most 2^-30 of their mean.
+/// The range of mean squares for which f32 sums are accurate. Above 2^128, squares overflow. From 2^-120, underflow
+/// loses at most 2^-150 per square, which is at most 2^-30 of their mean.
 pub(crate) const SMALLEST_MEAN_SQUARE: f64 = f64::from_bits((1023 - 120) << 52);
 pub(crate) const LARGEST_MEAN_SQUARE: f64 = f32::MAX as f64;
 
-/// Whether f32 sums of squares with this mean are accurate. NaN is not, and stays NaN in f64.
+/// Whether f32 sums of squares with this mean are accurate. False for NaN, which stays NaN in f64.
 #[inline(always)]
 pub(crate) fn in_range(mean_square: f64) -> bool {
     (SMALLEST_MEAN_SQUARE..=LARGEST_MEAN_SQUARE).contains(&mean_square)
@@ -59,8 +59,8 @@ pub(crate) fn mean_residual(mean: f64, high: f32, r: f32) -> f32 {
     ((f64::from(high) - mean) * f64::from(r)) as f32
 }
 
-/// The largest part of the mean square that the squared error of the provisional mean may be. With half, the variance
-/// is at least the other half, so subtracting at most doubles the relative error.
+/// The largest share of the mean square that the squared error of the provisional mean may have. With half, the
+/// variance is at least the other half, so subtracting at most doubles the relative error.
 pub(crate) const NEAR: f64 = 0.5;
 
 /// The variance from the mean square about `high`, which differs from the mean by less than an ulp of f32.

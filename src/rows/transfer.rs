@@ -6,7 +6,7 @@ use crate::simd::Level;
 use crate::tensor::DataType;
 use std::mem::MaybeUninit;
 
-/// Elements on the way as f32; they stay in the first-level cache.
+/// Elements converted at a time through f32; they stay in the first-level cache.
 const CHUNK: usize = 256;
 
 /// The copy of rows to dense rows, rounded to nearest even. Types are f32, bf16 and f16, or the same.
@@ -16,7 +16,7 @@ pub(crate) struct Transfer {
     unpack: Entry,
     from: DataType,
     to: DataType,
-    /// The distance between elements of a row that is read.
+    /// The stride of the elements that are read.
     step: usize,
     cols: usize,
 }
@@ -52,7 +52,7 @@ impl Transfer {
         }
     }
 
-    /// Columns of a row as f32.
+    /// Loads columns of a row as f32.
     ///
     /// # Safety
     /// The row exists, `to` has room, and the CPU supports the level.
@@ -65,9 +65,9 @@ impl Transfer {
     /// # Safety
     /// As [`row`](Self::row), for `cols` columns; `way` has room for them.
     unsafe fn chunk(&self, src: *const u8, dst: *mut u8, cols: usize, way: *mut f32) {
-        // Straight to dst if that is f32 or has the type of src.
+        // Converted directly to dst, if that is f32 or has the type of src.
         let straight = self.to == DataType::F32 || self.from == self.to;
-        // Straight from src, which is not written, if that is dense f32.
+        // Read directly from src, which is not written, if that is dense f32.
         let dense = self.from == DataType::F32 && self.step == 1;
         let stage = match (straight, dense) {
             (true, _) => dst.cast::<f32>(),
@@ -89,7 +89,7 @@ impl Transfer {
     }
 }
 
-/// The quantization of rows to dense rows of s8 or f8_e4m3, with a scale each.
+/// The quantization of rows to dense rows of s8 or f8_e4m3, with a scale for each row.
 #[derive(Clone, Copy)]
 pub(crate) struct QuantizedTransfer {
     transfer: Transfer,
@@ -166,7 +166,7 @@ mod tests {
         }
     }
 
-    /// The rule, one element at a time: the scale, and the elements before they are rounded.
+    /// The rule, one element at a time: the scale, and the elements before rounding.
     fn plain(values: &[f32], largest: f32) -> (f32, Vec<f32>) {
         let most =
             values.iter().fold(0.0f32, |most, x| if x.is_nan() { *x } else { most.max(x.abs()) });

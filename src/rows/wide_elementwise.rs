@@ -1,5 +1,5 @@
-//! Reference implementations of elementwise primitives in f64: one element at a time, in any layout. They have no
-//! post-operations, which are computed in f32.
+//! Reference implementations of elementwise primitives in f64: one element at a time, in any layout. Post-operations
+//! are computed in f32, so these have none.
 
 use super::elementwise::Elementwise;
 use super::plain::PlainTensor;
@@ -20,7 +20,7 @@ struct Reference {
     inputs: ArrayVec<(i32, PlainTensor), INPUTS>,
     output: (i32, PlainTensor),
     function: WideFunction,
-    /// Of the output.
+    /// The padding of the output.
     padding: Padding,
 }
 
@@ -71,7 +71,7 @@ impl Implementation for Reference {
             *address = execution.arguments.get(*id);
         }
         let shared = Shared { addresses, dst };
-        // A single row is cut, too.
+        // A single row is split, too.
         let pieces = MAX_BLOCKS.div_ceil(self.rows.min(MAX_BLOCKS)).min(self.cols);
         let blocks = self.rows.min(MAX_BLOCKS);
         let width = execution.threads.count();

@@ -1,10 +1,10 @@
-//! Each rule gives one, four and sixteen rows the same bits, on every level that the machine has.
+//! Each rule gives the same bits for one, four and sixteen rows at once, at every level that the machine supports.
 
 use super::*;
 use crate::simd::{LANES, Level, entry_points};
 use std::array::from_fn;
 
-/// What the rules make of 16 rows.
+/// The results of the rules for 16 rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Results {
     variance: [u64; LANES],
@@ -13,11 +13,11 @@ struct Results {
     r: [u32; LANES],
     shift: [u32; LANES],
     slope: [u32; LANES],
-    /// Whether f32 is accurate enough for all rows, computed and given.
+    /// Whether f32 is accurate enough for all rows, with computed and with given statistics.
     trusted: [bool; 2],
 }
 
-/// Numbers of 16 rows.
+/// The inputs of 16 rows.
 struct Rows {
     mean_square: [f64; LANES],
     mean: [f64; LANES],
@@ -28,7 +28,7 @@ struct Rows {
 const EPSILON: f64 = 1e-5;
 const COLS: usize = 77;
 
-/// The rules for the rows that `load` takes from 16 numbers, stored by `store` and `store_rounded`.
+/// Applies the rules to the rows that `load` reads; `store` and `store_rounded` store the results.
 ///
 /// # Safety
 /// As [`RowLanes`].
@@ -46,7 +46,7 @@ unsafe fn results<L: RowLanes, const RMS: bool>(
     }
 }
 
-/// Sixteen rows at once, four at a time, and one at a time.
+/// Applies the rules to sixteen rows at once, four at a time, and one at a time.
 ///
 /// # Safety
 /// The CPU supports the instruction set of `S`.
@@ -153,7 +153,7 @@ fn one_four_and_sixteen_rows_have_the_same_bits() {
 
 #[test]
 fn a_row_without_variance_and_epsilon_has_no_reciprocal() {
-    // SAFETY: one row needs no instruction set.
+    // SAFETY: scalar code needs no instruction set.
     let found = unsafe { Normalizers::<f64>::new::<false>(3.0, 0.0, 0.0) };
     assert_eq!((found.high, found.low, found.r), (3.0, 0.0, 0.0));
 }
