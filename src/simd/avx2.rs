@@ -1,4 +1,4 @@
-//! AVX2 with FMA and F16C: the 16 lanes are two registers.
+//! AVX2 with FMA and F16C: the 16 lanes are in two registers.
 
 use super::{Bf16Rounding, LANES, LanesOfRows, Level, Quad, Simd, operations, unroll};
 use std::arch::x86_64::*;
@@ -13,12 +13,12 @@ use lanes::{EVEN, ODD, every_second, first, first_wide, low_bits};
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2;
 
-/// An operation on each register of the operands.
+/// Applies an operation to each register of the operands.
 macro_rules! on_both {
     ($operation:path, $($v:expr),*) => { ($operation($($v.0),*), $operation($($v.1),*)) };
 }
 
-/// An integer operation on the bits of f32 lanes.
+/// Applies an integer operation to the bits of f32 lanes.
 macro_rules! on_bits {
     ($operation:ident($($v:expr),*$(; $count:expr)?)) => {(
         _mm256_castsi256_ps($operation($(_mm256_castps_si256($v.0)),*$(, $count)?)),
@@ -26,7 +26,7 @@ macro_rules! on_bits {
     )};
 }
 
-/// An integer operation on the bits of f64 lanes.
+/// Applies an integer operation to the bits of f64 lanes.
 macro_rules! on_wide_bits {
     ($operation:ident($($v:expr),*$(; $count:expr)?)) => {{
         let mut out = [_mm256_setzero_pd(); 4];
@@ -40,7 +40,7 @@ macro_rules! on_wide_bits {
 /// The lane sums of rows `first` to `first + 3`.
 ///
 /// # Safety
-/// AVX2, and the rows.
+/// AVX2, and the rows exist.
 #[inline(always)]
 unsafe fn four_sums<T: LanesOfRows<Avx2>>(rows: &T, first: usize) -> __m256d {
     // SAFETY: the caller's.
@@ -192,7 +192,7 @@ impl Simd for Avx2 {
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn within(v: Self::F32x16, low: f32, high: f32) -> Self::F32x16 {
         let (low, high) = (_mm256_set1_ps(low), _mm256_set1_ps(high));
-        // If either operand is NaN, the second is the result.
+        // If an operand is NaN, these instructions return the second one.
         (_mm256_min_ps(high, _mm256_max_ps(low, v.0)), _mm256_min_ps(high, _mm256_max_ps(low, v.1)))
     }
     #[inline]
@@ -201,7 +201,7 @@ impl Simd for Avx2 {
         unsafe {
             let bytes = _mm_loadu_si128(p.cast());
             let high = _mm_unpackhi_epi64(bytes, bytes);
-            // The lowest bits of 2^23 count ones.
+            // The lowest bits of numbers from 2^23 count ones.
             let ones = _mm256_set1_epi32(0x4b00_0000 | i32::from(flip));
             let less = _mm256_set1_ps(8_388_608.0 + bias);
             let low = _mm256_xor_si256(_mm256_cvtepu8_epi32(bytes), ones);
@@ -483,7 +483,7 @@ impl Simd for Avx2 {
     unsafe fn wide_within(mut v: Self::F64x16, low: f64, high: f64) -> Self::F64x16 {
         let (low, high) = (_mm256_set1_pd(low), _mm256_set1_pd(high));
         for v in &mut v {
-            // If either operand is NaN, the second is the result.
+            // If an operand is NaN, these instructions return the second one.
             *v = _mm256_min_pd(high, _mm256_max_pd(low, *v));
         }
         v

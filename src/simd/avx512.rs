@@ -1,4 +1,4 @@
-//! AVX-512 (F, BW, DQ, VL): one register holds the 16 lanes.
+//! AVX-512 (F, BW, DQ, VL): the 16 lanes are in one register.
 
 use super::{Bf16Rounding, LanesOfRows, Level, Simd, operations, unroll};
 use std::arch::x86_64::*;
@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512;
 
-/// An integer operation on the bits of f32 or f64 lanes.
+/// Applies an integer operation to the bits of f32 or f64 lanes.
 macro_rules! on_bits {
     ($operation:ident($($v:expr),*$(; $count:expr)?)) => {
         _mm512_castsi512_ps($operation($(_mm512_castps_si512($v)),*$(, $count)?))
@@ -20,7 +20,7 @@ macro_rules! on_bits {
 /// The mask of the first `n` lanes.
 #[inline(always)]
 fn first(n: usize) -> __mmask16 {
-    // BZHI would need another feature bit; the shift is as short.
+    // BZHI would need another feature bit, and the shift is as short.
     ((1u32 << n) - 1) as __mmask16
 }
 
@@ -31,11 +31,11 @@ fn first_wide(n: usize) -> (__mmask8, __mmask8) {
     (mask as u8, (mask >> 8) as u8)
 }
 
-/// The lane sums of rows `first` to `first + 7`, halves first as in `wide_sum`, all at once: each step puts the
-/// remaining halves of two vectors side by side. Unrolled by hand, so that nothing goes through memory.
+/// The lane sums of rows `first` to `first + 7`, halves first as in `wide_sum`, all at once: each step combines the
+/// remaining halves of two vectors into one. Unrolled by hand, so that nothing goes through memory.
 ///
 /// # Safety
-/// AVX-512 F, and the rows.
+/// AVX-512 F, and the rows exist.
 #[inline(always)]
 unsafe fn eight_sums<T: LanesOfRows<Avx512>>(rows: &T, first: usize) -> __m512d {
     // SAFETY: the caller's.
@@ -62,7 +62,7 @@ unsafe fn two_sums<T: LanesOfRows<Avx512>>(rows: &T, first: usize) -> __m512d {
     }
 }
 
-/// Two lanes of each of four rows, of which two vectors have four each.
+/// Two lanes of each of four rows, from two vectors with four lanes of two rows each.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
 fn two_rows(a: __m512d, b: __m512d) -> __m512d {
@@ -70,7 +70,7 @@ fn two_rows(a: __m512d, b: __m512d) -> __m512d {
     _mm512_add_pd(low, _mm512_shuffle_f64x2::<0b11_01_11_01>(a, b))
 }
 
-/// Two vectors rounded to bf16, the first in the lower half; subnormals are treated as zeros.
+/// Two vectors rounded to bf16, the first in the lower half. Subnormals are treated as zeros.
 ///
 /// # Safety
 /// AVX-512 BF16.
@@ -78,8 +78,8 @@ fn two_rows(a: __m512d, b: __m512d) -> __m512d {
 #[target_feature(enable = "avx512f")]
 unsafe fn two_to_bf16(low: __m512, high: __m512) -> __m512i {
     let both;
-    // SAFETY: the instruction is there; it reads and writes registers alone. The intrinsic is for functions
-    // that have the feature, and kernels are made without it.
+    // SAFETY: the CPU supports the instruction, which only reads and writes registers. Kernels are compiled without the
+    // feature that the intrinsic needs.
     unsafe {
         std::arch::asm!(
             "vcvtne2ps2bf16 {both}, {high}, {low}",
@@ -92,16 +92,16 @@ unsafe fn two_to_bf16(low: __m512, high: __m512) -> __m512i {
     both
 }
 
-/// 16 elements in f64. Each conversion loads its half from memory, which saves a shuffle for the upper half.
+/// 16 elements in f64. Each conversion loads its half from memory, which saves shuffling the upper half.
 ///
 /// # Safety
-/// AVX-512 F; the elements are there.
+/// AVX-512 F, and the elements exist.
 #[inline]
 #[target_feature(enable = "avx512f")]
 unsafe fn load_widened(p: *const f32) -> (__m512d, __m512d) {
     let (low, high);
-    // SAFETY: reads the elements. Intrinsics would be joined with other loads of the same elements, and taken
-    // apart again.
+    // SAFETY: only reads the elements. The compiler would merge the intrinsics with other loads of the same elements,
+    // and then need shuffles.
     unsafe {
         std::arch::asm!(
             "vcvtps2pd {low}, ymmword ptr [{p}]",
@@ -115,7 +115,7 @@ unsafe fn load_widened(p: *const f32) -> (__m512d, __m512d) {
     (low, high)
 }
 
-/// Whether there is a subnormal among the values.
+/// Whether any value is subnormal.
 ///
 /// # Safety
 /// AVX-512 DQ.
@@ -130,7 +130,7 @@ unsafe fn any_subnormal<const N: usize>(v: &[__m512; N]) -> bool {
     found != 0
 }
 
-/// The lower 16 of 16-bit lanes, each in the upper half of a 32-bit lane above zeros.
+/// The lower 16 of the 16-bit lanes, each shifted to the upper half of a 32-bit lane.
 ///
 /// # Safety
 /// AVX-512 BW.
@@ -138,7 +138,7 @@ unsafe fn any_subnormal<const N: usize>(v: &[__m512; N]) -> bool {
 #[target_feature(enable = "avx512f,avx512bw")]
 unsafe fn to_upper_halves(v: __m512i) -> __m512i {
     let spread;
-    // SAFETY: reads and writes registers alone. Of the intrinsic for it the compiler makes two instructions.
+    // SAFETY: only reads and writes registers. From the intrinsic, the compiler would make two instructions.
     unsafe {
         let upper = _mm512_slli_epi32::<16>(_mm512_setr_epi32(
             0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
@@ -220,7 +220,7 @@ impl Simd for Avx512 {
     unsafe fn from_bf16(v: Self::U16x16) -> Self::F32x16 {
         unsafe { _mm512_castsi512_ps(to_upper_halves(_mm512_castsi256_si512(v))) }
     }
-    /// The instruction treats subnormals as zeros: if one of its results is 0, the values are checked.
+    /// The conversion instruction treats subnormals as zeros. If a result is 0, the values are checked.
     #[inline(always)]
     unsafe fn store_bf16<const N: usize>(
         p: *mut u16,
@@ -275,7 +275,7 @@ impl Simd for Avx512 {
         let number = _mm512_cmp_ps_mask::<_CMP_ORD_Q>(v, v);
         let quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x0040_0000));
         let rounded = _mm512_mask_add_epi32(quiet, number, bits, half_unit);
-        // The upper half of each 32-bit lane, in one shuffle.
+        // Selects the upper half of each 32-bit lane in one shuffle.
         let upper = _mm512_setr_epi32(
             0x0003_0001,
             0x0007_0005,
@@ -299,14 +299,14 @@ impl Simd for Avx512 {
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn within(v: Self::F32x16, low: f32, high: f32) -> Self::F32x16 {
-        // If either operand is NaN, the second is the result.
+        // If an operand is NaN, these instructions return the second one.
         _mm512_min_ps(_mm512_set1_ps(high), _mm512_max_ps(_mm512_set1_ps(low), v))
     }
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F32x16 {
         unsafe {
-            // The lowest bits of 2^23 count ones.
+            // The lowest bits of numbers from 2^23 count ones.
             let bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(p.cast()));
             let number = _mm512_xor_si512(bytes, _mm512_set1_epi32(0x4b00_0000 | i32::from(flip)));
             _mm512_sub_ps(_mm512_castsi512_ps(number), _mm512_set1_ps(8_388_608.0 + bias))
@@ -480,7 +480,7 @@ impl Simd for Avx512 {
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn wide_within(v: Self::F64x16, low: f64, high: f64) -> Self::F64x16 {
         let (low, high) = (_mm512_set1_pd(low), _mm512_set1_pd(high));
-        // If either operand is NaN, the second is the result.
+        // If an operand is NaN, the instruction returns the second one.
         let above = (_mm512_max_pd(low, v.0), _mm512_max_pd(low, v.1));
         (_mm512_min_pd(high, above.0), _mm512_min_pd(high, above.1))
     }

@@ -1,12 +1,12 @@
-//! The 8-bit integers as element types.
+//! The 8-bit integers as an element type.
 
 use super::{Element, Factors, LANES, Simd, unroll};
 use crate::tensor::DataType;
 
-/// s8 or u8, described by numbers, so that both share kernels.
+/// s8 or u8. The type is in the fields, so both share kernels.
 #[derive(Clone, Copy)]
 pub(crate) struct Byte {
-    /// A code xor `flip` is a number from 0 to 255, which exceeds the value by `bias`.
+    /// A code xor `flip` is a number from 0 to 255, which is the value plus `bias`.
     flip: u8,
     bias: f32,
     low: f32,

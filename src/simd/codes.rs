@@ -1,6 +1,6 @@
 //! The codes of 8-bit element types and their f32 values.
 //!
-//! Every function is a branch-free scalar conversion, which the compiler vectorises in the entries of each level. The
+//! Every function is a branch-free scalar conversion, which the compiler vectorizes in the entries of each level. The
 //! bits are the same on all levels.
 
 /// Adding this to a number below 2^22 rounds it to an integer, to nearest even, in the lowest bits.
@@ -42,10 +42,10 @@ pub(crate) fn u8_value(code: u8) -> f32 {
     f32::from(code)
 }
 
-/// The code of NaN in e8m0.
+/// The e8m0 code of NaN.
 const E8M0_NAN: u8 = 0xff;
 
-/// The power of two of a code of e8m0, `2^(code - 127)`.
+/// The power of two that an e8m0 code stands for, `2^(code - 127)`.
 #[inline(always)]
 pub(crate) fn e8m0_value(code: u8) -> f32 {
     const HALF_OF_SMALLEST_NORMAL: u32 = 1 << 22;
@@ -56,7 +56,7 @@ pub(crate) fn e8m0_value(code: u8) -> f32 {
     }
 }
 
-/// The e8m0 code of the largest power of two up to `x`; smaller ones become the smallest. Negative numbers, infinities
+/// The e8m0 code of the largest power of two that is at most `x`, or of the smallest one. Negative numbers, infinities
 /// and NaN become NaN.
 #[inline(always)]
 pub(crate) fn e8m0_code(x: f32) -> u8 {
@@ -69,7 +69,7 @@ struct Float8 {
     fraction: u32,
     /// The exponent bias.
     bias: u32,
-    /// Magnitudes from these f32 bits on have the code `beyond`.
+    /// Magnitudes with at least these f32 bits get the code `beyond`.
     too_large: u32,
     beyond: u32,
     /// The largest code of a finite number.
@@ -80,7 +80,7 @@ struct Float8 {
 const E4M3: Float8 = Float8 {
     fraction: 3,
     bias: 7,
-    // Just above 464, halfway between 448 and the next value if there were one.
+    // Just above 464, the midpoint of 448 and the next value, if there were one.
     too_large: 0x43e8_0001,
     beyond: 0x7f,
     largest: 0x7e,
@@ -90,7 +90,7 @@ const E4M3: Float8 = Float8 {
 const E5M2: Float8 = Float8 {
     fraction: 2,
     bias: 15,
-    // 61440, halfway between 57344 and the next value if there were one.
+    // 61440, the midpoint of 57344 and the next value, if there were one.
     too_large: 0x4770_0000,
     beyond: 0x7c,
     largest: 0x7b,
@@ -155,7 +155,7 @@ pub(crate) fn e5m2_value(code: u8) -> f32 {
 mod tests {
     use super::*;
 
-    /// The value of a code by definition: sign, exponent and fraction.
+    /// The value of a code by the definition of the format.
     fn defined(code: u8, fraction: i32, bias: i32) -> f64 {
         let sign = if code & 0x80 != 0 { -1.0 } else { 1.0 };
         let exponent = i32::from(code & 0x7f) >> fraction;
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// Every code round-trips, and values between two codes round to the nearest, ties to the even one.
+    /// Every code round-trips, and values between two codes round to the nearest one, ties to even.
     #[test]
     fn codes_round_to_nearest_even() {
         type Format = (fn(f32) -> u8, fn(u8) -> f32, u8, u8, f32);

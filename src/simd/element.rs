@@ -3,10 +3,10 @@
 use super::{Bf16Rounding, Factors, FusedPostOps, LANES, Simd, unroll};
 use crate::tensor::DataType;
 
-/// An element type of a tensor. Values are f32 in the lanes; only loads and stores differ.
+/// An element type of a tensor. Values are f32 in the lanes; types differ only in loads and stores.
 ///
 /// A type that a kernel is compiled for is a token, usually zero-sized. [`Runtime`](super::Runtime) looks the type up
-/// at each access; it serves the combinations that are too rare for kernels of their own.
+/// at each access. It serves combinations that are too rare for their own kernels.
 ///
 /// # Safety
 /// As for [`Simd`]: the elements, counted from `p`, exist. `n` is 1 to 15.
@@ -53,7 +53,7 @@ pub(crate) trait Element: Copy + 'static {
     }
     unsafe fn store<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16);
     unsafe fn store_n<S: Simd>(self, p: *mut u8, i: usize, v: S::F32x16, n: usize);
-    /// The lanes of a whole vector that was loaded, neighbours exchanged.
+    /// Exchanges neighbouring lanes of a loaded whole vector.
     #[inline(always)]
     unsafe fn swapped<S: Simd>(self, v: S::F32x16) -> S::F32x16 {
         // SAFETY: guaranteed by the caller.
@@ -157,7 +157,7 @@ impl Element for F32 {
     }
 }
 
-/// The 16-bit types. They differ in their conversions.
+/// The 16-bit types, which differ only in their conversions.
 macro_rules! half_element {
     ($type:ident, $load:ident, $from:ident, $to:ident; $($own:tt)*) => {
         // SAFETY of the blocks below: the trait's contract, passed through; `n` is below 16.
@@ -216,8 +216,8 @@ half_element! { Bf16, load_bf16, from_bf16, to_bf16;
     }
 }
 
-/// bf16 for loops in which all tensors have this type and a lane meets no other than its neighbour: the instruction set
-/// chooses the order of the lanes of whole vectors.
+/// bf16 for loops in which all tensors have this type and no lane interacts with any but its neighbour. The instruction
+/// set may then choose the order of lanes in whole vectors.
 #[derive(Clone, Copy)]
 pub(crate) struct Bf16InTurn(Bf16);
 
@@ -284,7 +284,7 @@ half_element! { F16, load_f16, from_f16, to_f16;
     }
 }
 
-/// f32 that stages values of 16 bits or fewer and is summed like them.
+/// f32 that stages values of 16 bits or fewer, and is summed like them.
 #[derive(Clone, Copy)]
 pub(crate) struct HalfAsF32;
 

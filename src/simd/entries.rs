@@ -24,7 +24,7 @@ macro_rules! entry_points {
             use super::*;
             use $crate::simd::Level;
 
-            // A module per level: the compiler splits codegen units by module.
+            // A module per level, because the compiler splits code by module into codegen units.
             #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
             pub(super) mod avx512 {
                 use super::*;
@@ -73,7 +73,7 @@ macro_rules! entry_points {
                 }
             }
 
-            /// The entry of a vector level, which the machine must support when the entry is called. `None` for the
+            /// The entry of a vector level; the machine must support it when the entry is called. `None` for the
             /// portable level, which is compiled for fewer types.
             #[inline(always)]
             pub(super) fn at<$($ty: $bound,)* $($(const $cn: $ct),*)?>(

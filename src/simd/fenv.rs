@@ -1,7 +1,7 @@
 //! The floating-point environment that results depend on: round to nearest even, subnormals kept, no traps. Miri
-//! supports no other, and no inline assembly.
+//! supports only this environment and no inline assembly.
 
-/// The default environment on this thread, until it is dropped.
+/// Sets the default environment on this thread until it is dropped.
 pub(crate) struct DefaultEnvironment {
     /// The environment to restore; `None` if it was the default.
     previous: Option<Register>,
@@ -15,7 +15,7 @@ type Register = u64;
 type Register = ();
 
 impl DefaultEnvironment {
-    /// For a whole call: the exception flags that it raises are also cleared.
+    /// For a whole call. Also clears the exception flags that the call raises.
     #[inline]
     pub(crate) fn enter() -> Self {
         let previous = read();

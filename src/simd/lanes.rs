@@ -1,7 +1,7 @@
-//! Vectors with operators, so that an elementary function reads as its formula.
+//! Vectors with operators, so an elementary function reads like its formula.
 //!
-//! A value exists only if its instruction set is available: [`Lanes::load`] is the unsafe step; everything computed
-//! from its result is safe. An operand is a vector or one number for all lanes.
+//! A value exists only if its instruction set is available. [`Lanes::load`] is the unsafe step; everything computed
+//! from its result is safe. An operand is a vector, or one number for all lanes.
 
 use super::{LANES, Simd};
 
@@ -61,7 +61,7 @@ impl<S: Simd> WideOperand<S> for Wide<S> {
     }
 }
 
-/// Safe functions of vectors, whose existence proves that the instruction set is available.
+/// Safe functions on vectors. That a vector exists proves that its instruction set is available.
 macro_rules! methods {
     ($operand:ident: $($(#[$doc:meta])* fn $name:ident(self $(, $arg:ident)*) -> $result:ident = $operation:ident;)*) => {$(
         $(#[$doc])*
@@ -188,14 +188,14 @@ impl<S: Simd> Lanes<S> {
         Self(unsafe { S::within(self.0, low, high) })
     }
 
-    /// The bits shifted, zeros from below.
+    /// The bits shifted left; zeros are shifted in.
     #[inline(always)]
     pub(crate) fn shift_left(self, n: i32) -> Self {
         // SAFETY: the vector exists, so its instruction set is there.
         Self(unsafe { S::shift_left(self.0, n) })
     }
 
-    /// The bits shifted, copies of the sign bit from above.
+    /// The bits shifted right; copies of the sign bit are shifted in.
     #[inline(always)]
     pub(crate) fn shift_right(self, n: i32) -> Self {
         // SAFETY: the vector exists, so its instruction set is there.
@@ -207,14 +207,14 @@ impl<S: Simd> Lanes<S> {
         self.bits_and_not(SIGN)
     }
 
-    /// Where the sign bit is set: below 0, -0, and NaN of either sign.
+    /// Where the sign bit is set: negative numbers, -0, and NaN with a sign.
     #[inline(always)]
     pub(crate) fn negative(self) -> Mask<S> {
         // SAFETY: the vector exists, so its instruction set is there.
         Mask(unsafe { S::negative(self.0) })
     }
 
-    /// The sign bit alone.
+    /// Only the sign bit.
     #[inline(always)]
     pub(crate) fn sign(self) -> Self {
         self.bits_and(SIGN)
@@ -225,7 +225,7 @@ impl<S: Simd> Lanes<S> {
         self.abs().bits_xor(sign.sign())
     }
 
-    /// The largest lane; if one is NaN, any lane that is not.
+    /// The largest lane. If a lane is NaN, any lane that is not.
     #[inline(always)]
     pub(crate) fn largest(self) -> f32 {
         let mut lane = [0.0];
@@ -291,14 +291,14 @@ impl<S: Simd> Wide<S> {
         Self(unsafe { S::wide_within(self.0, low, high) })
     }
 
-    /// The bits shifted, zeros from below.
+    /// The bits shifted left; zeros are shifted in.
     #[inline(always)]
     pub(crate) fn shift_left(self, n: i32) -> Self {
         // SAFETY: the vector exists, so its instruction set is there.
         Self(unsafe { S::wide_shift_left(self.0, n) })
     }
 
-    /// The bits shifted, zeros from above.
+    /// The bits shifted right; zeros are shifted in.
     #[inline(always)]
     pub(crate) fn shift_right(self, n: i32) -> Self {
         // SAFETY: the vector exists, so its instruction set is there.

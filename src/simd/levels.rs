@@ -1,7 +1,7 @@
 //! Instruction-set levels: which exist, and which the machine supports.
 //!
 //! The cargo features `avx2` and `avx512`, on by default, compile the kernels for these levels. The portable level and,
-//! on aarch64, NEON are always there.
+//! on aarch64, NEON are always built.
 
 use std::sync::atomic::AtomicBool;
 #[cfg(target_arch = "x86_64")]
@@ -19,7 +19,7 @@ pub(crate) enum Level {
     Avx512,
     /// AVX-512, with bf16 dot products for matrix products.
     Avx512Bf16,
-    /// The same, with tiles of bf16.
+    /// The same, with bf16 tiles.
     Avx512Amx,
 }
 
@@ -63,12 +63,12 @@ impl Level {
         }
     }
 
-    /// The level whose vectors it has; kernels without matrix products use that level's entries.
+    /// The level with the same vectors. Kernels without matrix products use that level's entries.
     pub(crate) fn of_vectors(self) -> Self {
         self.min(Self::Avx512)
     }
 
-    /// Whether there are registers for the sums of several rows at once.
+    /// Whether there are enough registers for the sums of several rows at once.
     pub(crate) const fn has_many_registers(self) -> bool {
         matches!(self, Self::Avx512 | Self::Avx512Bf16 | Self::Avx512Amx)
     }

@@ -28,7 +28,7 @@ pub(crate) const GROUP: usize = LANES * CHAIN * CHAINS;
 /// Elements in a block: enough to be worth waking a thread for, and few enough to split long rows.
 pub(crate) const BLOCK: usize = 128 * GROUP;
 
-/// The body of a [`map`], for the vector that begins at element `i`.
+/// The body of a [`map`], for the vector at element `i`.
 pub(crate) trait Map<S: Simd> {
     /// The vectors per iteration; 1 if each takes many instructions.
     const UNROLL: usize = 4;
@@ -49,7 +49,7 @@ pub(crate) trait Map<S: Simd> {
     }
 }
 
-/// A map that does nothing, for folds alone.
+/// Does nothing, for folds without a map.
 struct Nothing;
 
 impl<S: Simd> Map<S> for Nothing {
@@ -98,8 +98,8 @@ pub(crate) unsafe fn fold_beside<S: Simd, const K: usize, T: Fold<S, K>, M: Map<
     total
 }
 
-/// A [`map`] and `R` [`fold`]s in one sweep over at most a block of elements: while one waits for memory, the other
-/// computes. The bits are those of separate sweeps.
+/// A [`map`] and `R` [`fold`]s in one sweep over at most a block of elements, so that one computes while the other
+/// waits for memory. The bits are those of separate sweeps.
 ///
 /// # Safety
 /// Elements 0 to `cols - 1` exist for all, `cols` is at most [`BLOCK`], `terms` read nothing that `op` writes, and the
@@ -141,7 +141,7 @@ pub(crate) unsafe fn lane_sums<S: Simd, const K: usize, T: Fold<S, K>>(
         terms.begin(0, cols);
         let zero = S::wide_zero();
         let mut running = [Running { products: [zero; K], terms: zero }];
-        // Written out: an array with a variable index would go through memory.
+        // Unrolled by hand: an array with a variable index would go through memory.
         let chains = cols / (CHAIN * LANES);
         let mut a = whole_chain::<S, K, T>(0, chains, terms, &mut running);
         let mut b = whole_chain::<S, K, T>(1, chains, terms, &mut running);
@@ -386,8 +386,8 @@ unsafe fn join_chains<S: Simd, const K: usize, T: Fold<S, K>>(
 #[inline(always)]
 pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
     let mut i = 0;
-    // The ends are computed before the loops, which then need one addition and one comparison. SAFETY: all elements are
-    // below `cols`.
+    // The ends are computed before the loops, which then need only one addition and one comparison.
+    // SAFETY: all elements are below `cols`.
     unsafe {
         if S::UNROLLS && T::UNROLL > 1 {
             let end = cols - cols % (T::UNROLL * LANES);

@@ -62,25 +62,25 @@ use std::sync::atomic::Ordering;
 /// Lanes of a vector.
 pub(crate) const LANES: usize = 16;
 
-/// Whether the processor has an instruction that rounds f32 to bf16. Kernels call no functions, so this is looked up
+/// Whether the processor has an instruction that rounds f32 to bf16. Kernels call no functions, so it is detected
 /// together with the levels.
 #[inline(always)]
 pub(crate) fn converts_bf16() -> bool {
     levels::CONVERTS_BF16.load(Ordering::Relaxed)
 }
 
-/// How f32 is rounded to bf16.
+/// How to round f32 to bf16.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bf16Rounding {
-    /// Integer instructions.
+    /// With integer instructions.
     Computed,
-    /// By the processor, which treats subnormals as zeros, so zero results are checked.
+    /// With the processor's instruction, which treats subnormals as zeros; so zero results are checked.
     Processors,
     /// The same, if most vectors contain zeros.
     ProcessorsOfZeros,
 }
 
-/// Functions of a [`Simd`] that are one expression each.
+/// Functions of a [`Simd`] that are a single expression each.
 macro_rules! operations {
     (out of line: $(fn $name:ident($($arg:ident: $ty:ty),*) -> $result:ty = $value:expr;)*) => {$(
         #[inline(never)]
@@ -134,7 +134,7 @@ pub(crate) trait Simd: Copy + 'static {
     /// Four of f64.
     type F64x4: Quad;
     const LEVEL: Level;
-    /// Whether unrolling loops pays off; it does not if a vector operation is many instructions already.
+    /// Whether unrolling loops pays. It does not if a vector operation is already many instructions.
     const UNROLLS: bool = true;
     const MANY_REGISTERS: bool = Self::LEVEL.has_many_registers();
 
@@ -215,7 +215,7 @@ pub(crate) trait Simd: Copy + 'static {
             }
         });
     }
-    /// 16 bf16 as f32, with the lanes in the order that suits the instruction set best.
+    /// 16 bf16 as f32, in whatever order of lanes suits the instruction set best.
     #[inline(always)]
     unsafe fn load_bf16_in_turn(p: *const u16) -> Self::F32x16 {
         // SAFETY: the caller's.
@@ -232,7 +232,7 @@ pub(crate) trait Simd: Copy + 'static {
         // SAFETY: the caller's.
         unsafe { Self::store_bf16(p, v, conversion, streams) }
     }
-    /// Lanes in the usual order, brought into that of [`load_bf16_in_turn`](Simd::load_bf16_in_turn).
+    /// Permutes lanes from the usual order to that of [`load_bf16_in_turn`](Simd::load_bf16_in_turn).
     #[inline(always)]
     unsafe fn in_turn(v: Self::F32x16) -> Self::F32x16 {
         v
@@ -243,7 +243,7 @@ pub(crate) trait Simd: Copy + 'static {
         // SAFETY: the caller's.
         unsafe { Self::swap::<1>(v) }
     }
-    /// 16 bytes, each xor `flip`, as the numbers from 0 to 255 that they are then, less `bias`, a byte too.
+    /// 16 bytes xor `flip`, as numbers from 0 to 255, less `bias`, which is also a byte.
     unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F32x16;
     #[inline(always)]
     unsafe fn load_bytes_n(p: *const u8, flip: u8, bias: f32, n: usize) -> Self::F32x16 {
@@ -254,7 +254,7 @@ pub(crate) trait Simd: Copy + 'static {
             Self::load_bytes(lanes.as_ptr(), flip, bias)
         }
     }
-    /// The lowest bytes of the nearest integers, ties to even, of numbers from -128 to 255; NaN gives 0.
+    /// Stores the lowest bytes of the nearest integers, ties to even, for numbers from -128 to 255; NaN gives 0.
     unsafe fn store_bytes(p: *mut u8, v: Self::F32x16);
     /// As [`stream`](Simd::stream); the address is a multiple of 16.
     #[inline(always)]
@@ -296,34 +296,34 @@ pub(crate) trait Simd: Copy + 'static {
 
     unsafe fn div(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
     unsafe fn sqrt(v: Self::F32x16) -> Self::F32x16;
-    /// `a` where it is above `b`, else `b`, also where one is NaN.
+    /// `a` if it is above `b`, else `b`, also if one is NaN.
     unsafe fn max(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
-    /// `a` where it is below `b`, else `b`, also where one is NaN.
+    /// `a` if it is below `b`, else `b`, also if one is NaN.
     unsafe fn min(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
     /// `a < b`; false for NaN, like the other comparisons.
     unsafe fn lt(a: Self::F32x16, b: Self::F32x16) -> Self::M;
     unsafe fn le(a: Self::F32x16, b: Self::F32x16) -> Self::M;
     unsafe fn eq(a: Self::F32x16, b: Self::F32x16) -> Self::M;
-    /// Whether the sign bit is set, also that of -0 and NaN.
+    /// Whether the sign bit is set, including -0 and NaN.
     unsafe fn negative(v: Self::F32x16) -> Self::M;
     /// `a` where the mask is true, else `b`.
     unsafe fn select(mask: Self::M, a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
     unsafe fn bits_and(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
-    /// The bits of `a` that `b` does not have.
+    /// The bits of `a` that are not in `b`.
     unsafe fn bits_and_not(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
     unsafe fn bits_xor(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
-    /// The sum of the bits as integers of 32 bits, modulo 2^32.
+    /// The sum of the bits as 32-bit integers, modulo 2^32.
     unsafe fn bits_add(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
     unsafe fn bits_sub(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16;
-    /// The bits shifted by less than 32.
+    /// The bits shifted left by less than 32.
     unsafe fn shift_left(v: Self::F32x16, n: i32) -> Self::F32x16;
-    /// The same, with copies of the sign bit from above.
+    /// The bits shifted right by less than 32; copies of the sign bit are shifted in.
     unsafe fn shift_right(v: Self::F32x16, n: i32) -> Self::F32x16;
     /// The bits as a signed integer, rounded to f32.
     unsafe fn from_integer(v: Self::F32x16) -> Self::F32x16;
     /// Lane `i` is lane `i ^ D` of `v`, with `D` 1 (neighbours), 2, 4 or 8 (halves).
     unsafe fn swap<const D: usize>(v: Self::F32x16) -> Self::F32x16;
-    /// The lanes of `a` whose number has the bit `D`, and those of `b` that lack it, in each other's places.
+    /// The lanes of `a` whose index has the bit `D`, exchanged with the lanes of `b` whose index lacks it.
     #[inline(always)]
     unsafe fn exchange<const D: usize>(a: Self::F32x16, b: Self::F32x16) -> [Self::F32x16; 2] {
         let mut lanes = [0.0; LANES];
@@ -387,21 +387,21 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn wide_sqrt(v: Self::F64x16) -> Self::F64x16;
     /// As [`within`](Simd::within).
     unsafe fn wide_within(v: Self::F64x16, low: f64, high: f64) -> Self::F64x16;
-    /// The sum of the bits as integers of 64 bits, modulo 2^64.
+    /// The sum of the bits as 64-bit integers, modulo 2^64.
     unsafe fn wide_bits_add(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16;
     unsafe fn wide_bits_sub(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16;
-    /// The bits shifted by less than 64.
+    /// The bits shifted left by less than 64.
     unsafe fn wide_shift_left(v: Self::F64x16, n: i32) -> Self::F64x16;
-    /// The same, with zeros from above.
+    /// The bits shifted right by less than 64; zeros are shifted in.
     unsafe fn wide_shift_right(v: Self::F64x16, n: i32) -> Self::F64x16;
     /// The lower 32 bits of each lane.
     unsafe fn wide_low_bits(v: Self::F64x16) -> Self::F32x16;
-    /// Whether all lanes lie between two bounds, which are among them. NaN does not.
+    /// Whether all lanes are between two bounds, inclusive; false for NaN.
     unsafe fn wide_all_between(v: Self::F64x16, low: f64, high: f64) -> bool;
-    /// The sum of the lanes: halves are added until one lane is left, `(i) + (i + 8)`, then
-    /// `(i) + (i + 4)`, and so on.
+    /// The sum of the lanes. Halves are added until one lane is left: `(i) + (i + 8)`, then `(i) + (i + 4)`, and so on.
     unsafe fn wide_sum(v: Self::F64x16) -> f64;
-    /// The first half of that: lanes `(i) + (i + 8)`, then `(i) + (i + 4)`. [`Quad::sums`] is the second.
+    /// The first two steps of [`wide_sum`](Simd::wide_sum): `(i) + (i + 8)`, then `(i) + (i + 4)`. [`Quad::sums`] does
+    /// the rest.
     unsafe fn wide_quarter(v: Self::F64x16) -> Self::F64x4;
     /// Lane `i` is the [`wide_sum`](Simd::wide_sum) of row `i`.
     #[inline(always)]
@@ -424,7 +424,7 @@ pub(crate) trait LanesOfRows<S: Simd> {
     unsafe fn lanes(&self, row: usize) -> S::F64x16;
 }
 
-/// Vectors that have all been computed before.
+/// Vectors that were computed before.
 impl<S: Simd> LanesOfRows<S> for [MaybeUninit<S::F64x16>; LANES] {
     #[inline(always)]
     unsafe fn lanes(&self, row: usize) -> S::F64x16 {

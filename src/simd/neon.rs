@@ -1,4 +1,4 @@
-//! NEON: the 16 lanes are four registers of f32, eight of f64.
+//! NEON: the 16 lanes are in four registers of f32 or eight of f64.
 
 use super::{FOUR, LANES, Level, Simd, copy_n, operations, unroll};
 use std::arch::aarch64::*;
@@ -23,7 +23,7 @@ unsafe fn bf16_half(v: float32x4_t) -> uint16x4_t {
     }
 }
 
-/// binary16 to f32: the intrinsic needs an unstable type, the instruction does not.
+/// Converts binary16 to f32. The intrinsic needs an unstable type, the instruction does not.
 ///
 /// # Safety
 /// NEON.
@@ -38,7 +38,7 @@ unsafe fn widen_half(v: uint16x4_t) -> float32x4_t {
     out
 }
 
-/// f32 to binary16, to nearest even in the default environment.
+/// Converts f32 to binary16, to nearest even in the default environment.
 ///
 /// # Safety
 /// NEON.
@@ -53,7 +53,7 @@ unsafe fn narrow_half(v: float32x4_t) -> uint16x4_t {
     out
 }
 
-/// An operation on the bits of f32 lanes.
+/// Applies an operation to the bits of f32 lanes.
 macro_rules! on_bits {
     ($operation:ident($($v:expr),*$(; $count:expr)?)) => {
         each!(4, |i| {
@@ -62,7 +62,7 @@ macro_rules! on_bits {
     };
 }
 
-/// An operation on the bits of f64 lanes.
+/// Applies an operation to the bits of f64 lanes.
 macro_rules! on_wide_bits {
     ($operation:ident($($v:expr),*$(; $count:expr)?)) => {
         each!(8, |i| {
@@ -71,8 +71,8 @@ macro_rules! on_wide_bits {
     };
 }
 
-/// One operation on each register of the operands. Not a loop: functions with thousands of loops take minutes to
-/// compile.
+/// Applies an operation to each register of the operands. It is not a loop, because functions with thousands of loops
+/// take minutes to compile.
 macro_rules! each {
     (4, |$i:ident| $value:expr) => {
         [each!(0, $i, $value), each!(1, $i, $value), each!(2, $i, $value), each!(3, $i, $value)]
@@ -185,7 +185,7 @@ impl Simd for Neon {
     unsafe fn within(v: Self::F32x16, low: f32, high: f32) -> Self::F32x16 {
         unsafe {
             let (low, high) = (vdupq_n_f32(low), vdupq_n_f32(high));
-            // Not with vmaxq and vminq, for which -0 is below 0.
+            // Not vmaxq and vminq, for which -0 is below 0.
             each!(4, |i| {
                 let x = vbslq_f32(vcltq_f32(v[i], low), low, v[i]);
                 vbslq_f32(vcgtq_f32(x, high), high, x)
@@ -334,7 +334,7 @@ impl Simd for Neon {
     operations! {
         fn div(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = each!(4, |i| vdivq_f32(a[i], b[i]));
         fn sqrt(v: Self::F32x16) -> Self::F32x16 = each!(4, |i| vsqrtq_f32(v[i]));
-        // Not with vmaxq and vminq, whose result is NaN if either operand is.
+        // Not vmaxq and vminq, which return NaN if either operand is NaN.
         fn max(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 =
             each!(4, |i| vbslq_f32(vcgtq_f32(a[i], b[i]), a[i], b[i]));
         fn min(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 =

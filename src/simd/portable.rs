@@ -1,6 +1,6 @@
 //! Plain arrays: the level for machines without a faster one, and the model for the others.
 //!
-//! It favours size over speed: arithmetic is not inlined, so a kernel is a few calls per vector, small and quick to
+//! It favours size over speed. Arithmetic is not inlined, so a kernel is a few calls per vector, small and quick to
 //! compile.
 
 use super::{FOUR, LANES, Level, Simd, bf16_bits, codes, copy_n, f16_bits, f16_value, operations};
@@ -49,7 +49,7 @@ impl Simd for Portable {
     const LEVEL: Level = Level::Portable;
     const UNROLLS: bool = false;
 
-    // A loop for the compiler, as every array is.
+    // A loop, like the other operations on arrays.
     #[inline(never)]
     unsafe fn splat(x: f32) -> Self::F32x16 {
         [x; LANES]

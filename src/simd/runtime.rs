@@ -12,7 +12,7 @@ pub(crate) struct Runtime {
     again: bool,
 }
 
-/// `$call` with the token of a run-time type. The checks of a problem exclude other types.
+/// Evaluates `$call` with the token of a run-time type. The checks of a problem exclude other types.
 macro_rules! by_type {
     ($runtime:expr, |$token:ident| $call:expr) => {
         match $runtime.data_type {

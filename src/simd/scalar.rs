@@ -3,13 +3,13 @@
 use super::codes;
 use crate::tensor::DataType;
 
-/// One element as f32, exactly; s32 and f64 rounded.
+/// One element as f32. Exact, except that s32, s64 and f64 are rounded.
 ///
 /// # Safety
 /// Element `i`, of this type and counted from `p`, exists.
 #[inline(always)]
 pub(crate) unsafe fn read_scalar(data_type: DataType, p: *const u8, i: usize) -> f32 {
-    // SAFETY: guaranteed by the caller; addresses need no alignment.
+    // SAFETY: guaranteed by the caller; no alignment is needed.
     unsafe {
         match data_type {
             DataType::F32 => p.cast::<f32>().add(i).read_unaligned(),
@@ -52,7 +52,7 @@ pub(crate) unsafe fn read_wide(data_type: DataType, p: *const u8, i: usize) -> f
 /// Element `i`, of this type and counted from `p`, exists and is writable.
 #[inline(always)]
 pub(crate) unsafe fn write_scalar(data_type: DataType, p: *mut u8, i: usize, x: f32) {
-    // SAFETY: guaranteed by the caller; addresses need no alignment.
+    // SAFETY: guaranteed by the caller; no alignment is needed.
     unsafe {
         match data_type {
             DataType::F32 => p.cast::<f32>().add(i).write_unaligned(x),
@@ -77,7 +77,7 @@ pub(crate) unsafe fn write_scalar(data_type: DataType, p: *mut u8, i: usize, x: 
 /// As [`write_scalar`].
 #[inline(always)]
 pub(crate) unsafe fn write_wide(data_type: DataType, p: *mut u8, i: usize, x: f64) {
-    // SAFETY: guaranteed by the caller; addresses need no alignment.
+    // SAFETY: guaranteed by the caller; no alignment is needed.
     unsafe {
         match data_type {
             DataType::F64 => p.cast::<f64>().add(i).write_unaligned(x),
@@ -89,13 +89,13 @@ pub(crate) unsafe fn write_wide(data_type: DataType, p: *mut u8, i: usize, x: f6
     }
 }
 
-/// An f32 that rounds to fewer bits as `x` does: truncated, with the last bit set if something was lost.
+/// An f32 that rounds to fewer bits as `x` does: `x` truncated, with the last bit set if that lost something.
 #[inline(always)]
 pub(super) fn rounded_to_odd(x: f64) -> f32 {
     let nearest = x as f32;
     let back = f64::from(nearest);
     let bits = nearest.to_bits();
-    // If rounding moved away from zero, step back. The last bit records that something was lost.
+    // If rounding moved away from zero, step back. The last bit records a loss.
     let truncated = if back.abs() > x.abs() { bits - 1 } else { bits };
     let odd = truncated | u32::from(back != x);
     f32::from_bits(if x.is_nan() { bits } else { odd })
@@ -104,7 +104,7 @@ pub(super) fn rounded_to_odd(x: f64) -> f32 {
 /// The s64 nearest to `x`, ties to even; saturates, and NaN gives 0.
 #[inline(always)]
 fn s64_value(x: f64) -> i64 {
-    // Adding and subtracting this rounds a number below 2^51 to an integer; from there on all are.
+    // Adding and subtracting this rounds a number below 2^51 to an integer; larger numbers are integers already.
     const TO_INTEGER: f64 = 6_755_399_441_055_744.0;
     const INTEGERS: f64 = 2_251_799_813_685_248.0;
     let rounded = if x.abs() < INTEGERS { (x + TO_INTEGER) - TO_INTEGER } else { x };
@@ -122,7 +122,7 @@ fn s32_value(x: f64) -> i32 {
     (x + TO_INTEGER).to_bits() as i32
 }
 
-/// The bf16 bits of an f32, rounded to nearest even in integer arithmetic; NaN keeps its upper half and becomes quiet.
+/// The bf16 bits of an f32, rounded to nearest even in integer arithmetic. NaN keeps its upper half and becomes quiet.
 #[inline(always)]
 pub(crate) fn bf16_bits(x: f32) -> u16 {
     let bits = x.to_bits();

@@ -2,11 +2,11 @@
 
 use super::{Simd, Width, unroll};
 
-/// The terms of a [`fold`](super::fold): for the vector that begins at element `i`, `K` products in f32 and at most one
+/// The terms of a [`fold`](super::fold). For the vector at element `i`, there are `K` products in f32 and at most one
 /// other term.
 pub(crate) trait Fold<S: Simd, const K: usize> {
     const TERM: Term = Term::None;
-    /// Whether a term takes so many instructions that the loop over chains stays a loop.
+    /// Whether a term takes so many instructions that the loop over chains is not unrolled.
     const LONG: bool = false;
 
     /// Called before the terms of a group, whose elements are `i` to `i + n - 1`.
@@ -109,8 +109,8 @@ impl<S: Simd, const K: usize> Terms<S, K> {
         Self { factors, f64_term: unsafe { S::wide_zero() }, f32_term }
     }
 
-    /// A chain that starts with these products and this f32 term, without adding to zero: only the sign of a zero
-    /// differs, which disappears when group sums are added to the f64 sum. Adds the f64 term to its sum.
+    /// A chain that starts with these products and this f32 term instead of adding them to zero. Only the sign of a
+    /// zero may differ, and that disappears when group sums are added to the f64 sum. Adds the f64 term to its sum.
     ///
     /// # Safety
     /// The CPU supports the instruction set of `S`.

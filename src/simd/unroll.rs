@@ -1,10 +1,10 @@
 //! Unrolled loops over arrays of vectors.
 //!
-//! An array that is indexed by a loop variable stays in memory unless the optimiser unrolls the loop before it splits
-//! arrays into registers, which large functions cannot rely on.
+//! An array that is indexed by a loop variable stays in memory unless the optimizer unrolls the loop before it splits
+//! arrays into registers. In large functions it often does not.
 
-/// `unroll!(r in R, { ... })` is `for r in 0..R { ... }` with a constant `r`; `R` is a constant up to 4, and
-/// up to 8 in `unroll!(to 8: r in R, { ... })`; `to 16` has 16 iterations.
+/// `unroll!(r in R, { ... })` is `for r in 0..R { ... }` with a constant `r`. `R` is a constant up to 4, or up to 8 in
+/// `unroll!(to 8: r in R, { ... })`; `to 16` always has 16 iterations.
 macro_rules! unroll {
     ($i:ident in $n:expr, $body:block) => {{
         const { assert!($n <= 4) };

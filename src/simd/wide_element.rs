@@ -28,13 +28,13 @@ pub(crate) trait WideElement: Copy + 'static {
     fn rounded_again(self, _again: bool) -> Self {
         self
     }
-    /// Loads a vector from element `i` on.
+    /// Loads the vector at element `i`.
     ///
     /// # Safety
-    /// They exist, and the CPU supports the instruction set of `S`.
+    /// Its elements exist, and the CPU supports the instruction set of `S`.
     unsafe fn get<S: Simd>(self, p: *const u8, i: usize, width: impl Width) -> S::F64x16;
-    /// Rounds once and stores a vector. Scales and post-operations are applied in f32, so
-    /// values are rounded to f32 before them.
+    /// Rounds once and stores a vector. Scales and post-operations are applied in f32, so values are first rounded to
+    /// f32 if there are any.
     ///
     /// # Safety
     /// As [`get`](WideElement::get).

@@ -1,21 +1,21 @@
-//! How many lanes of a vector exist: all, or the first few at the end of a row. The loops choose a width; an operation
-//! is written once for all of them.
+//! How many lanes of a vector exist: all, or the first few at the end of a row. The loops choose the width; an
+//! operation is written once for all widths.
 
 use super::{Element, LANES, Simd};
 
-/// The lanes of a vector that exist in memory. Loads and stores access no others; other lanes of a loaded vector have
-/// any value.
+/// The lanes of a vector that exist in memory. Loads and stores access no others. The other lanes of a loaded vector
+/// have arbitrary values.
 ///
 /// # Safety
 /// As for [`Simd`]: the elements exist.
 pub(crate) trait Width: Copy {
-    /// How many lanes, 1 to 16.
+    /// The number of lanes, 1 to 16.
     fn n(self) -> usize;
     unsafe fn load<S: Simd>(self, p: *const f32) -> S::F32x16;
     unsafe fn store<S: Simd>(self, p: *mut f32, v: S::F32x16);
     unsafe fn load_wide<S: Simd>(self, p: *const f64) -> S::F64x16;
     unsafe fn store_wide<S: Simd>(self, p: *mut f64, v: S::F64x16);
-    /// Elements of a type, from element `i` on.
+    /// The elements of a type at element `i`.
     unsafe fn load_as<S: Simd, E: Element>(self, element: E, p: *const u8, i: usize) -> S::F32x16;
     unsafe fn store_as<S: Simd, E: Element>(self, element: E, p: *mut u8, i: usize, v: S::F32x16);
 }
@@ -97,7 +97,7 @@ impl Width for First {
     }
 }
 
-/// Calls a method with the width that the number of lanes selects.
+/// Calls a method with the width for a number of lanes.
 macro_rules! by_lanes {
     ($n:expr, $width:ident => $call:expr) => {
         if $n == LANES {
@@ -142,7 +142,7 @@ impl Width for UpTo {
     }
 }
 
-/// The value of a type that is stored for a vector.
+/// The lanes after they are stored as an element type.
 ///
 /// # Safety
 /// The CPU supports the instruction set of `S`.

@@ -5,11 +5,11 @@ use std::arch::x86_64::*;
 /// Selects the second operand in every second 16-bit lane.
 const IN_TURN: i32 = 0b1010_1010;
 
-/// 8 bf16 as f32. A broadcast from memory needs no shuffle of its own, unlike a widening load.
+/// 8 bf16 as f32. A broadcast from memory saves the shuffle that a widening load needs.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn widened(v: __m128i) -> __m256 {
-    // Two zero bytes below each number; the first four numbers go to the lower half.
+    // Each number gets two zero bytes below it. The first four numbers go to the lower half.
     #[rustfmt::skip]
     let spread = _mm256_setr_epi8(
         -1, -1, 0, 1, -1, -1, 2, 3, -1, -1, 4, 5, -1, -1, 6, 7,
@@ -18,7 +18,7 @@ pub(super) fn widened(v: __m128i) -> __m256 {
     _mm256_castsi256_ps(_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(v), spread))
 }
 
-/// 16 bf16 as f32, in turn in two vectors.
+/// 16 bf16 as f32: a vector of the even ones and one of the odd ones.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn widened_in_turn(v: __m256i) -> (__m256, __m256) {
@@ -26,7 +26,7 @@ pub(super) fn widened_in_turn(v: __m256i) -> (__m256, __m256) {
     (_mm256_castsi256_ps(_mm256_slli_epi32::<16>(v)), _mm256_castsi256_ps(high))
 }
 
-/// The upper halves of the lanes of two vectors in turn.
+/// The upper halves of the lanes of two vectors, interleaved.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn upper(low: __m256, high: __m256) -> __m256i {
@@ -34,7 +34,7 @@ fn upper(low: __m256, high: __m256) -> __m256i {
     _mm256_blend_epi16::<IN_TURN>(_mm256_srli_epi32::<16>(low), high)
 }
 
-/// The lower halves in turn.
+/// The lower halves, interleaved.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn lower(low: __m256, high: __m256) -> __m256i {
@@ -42,7 +42,7 @@ fn lower(low: __m256, high: __m256) -> __m256i {
     _mm256_blend_epi16::<IN_TURN>(low, _mm256_slli_epi32::<16>(high))
 }
 
-/// Upper halves, plus one where the lower half is above 0x8000, or is 0x8000 and the upper half is odd.
+/// The upper halves, plus one where the lower half is above 0x8000, or is 0x8000 and the upper half is odd.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn nearest(upper: __m256i, lower: __m256i) -> __m256i {
@@ -52,14 +52,14 @@ fn nearest(upper: __m256i, lower: __m256i) -> __m256i {
     _mm256_sub_epi16(upper, up)
 }
 
-/// Whether a lane of one of two vectors is NaN.
+/// Whether any lane of two vectors is NaN.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn any_nan(low: __m256, high: __m256) -> bool {
     _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_UNORD_Q>(low, high)) != 0
 }
 
-/// `rounded`, but where a lane is NaN, its upper half made quiet.
+/// `rounded`, with quiet NaN in the lanes that are NaN.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 fn with_nan(low: __m256, high: __m256, rounded: __m256i) -> __m256i {
@@ -69,7 +69,7 @@ fn with_nan(low: __m256, high: __m256, rounded: __m256i) -> __m256i {
     _mm256_blendv_epi8(rounded, quiet, nans)
 }
 
-/// The lanes that are in turn one vector after the other.
+/// Interleaved lanes rearranged: one vector's, then the other's.
 #[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn apart(in_turn: __m256i) -> __m256i {
@@ -81,12 +81,13 @@ pub(super) fn apart(in_turn: __m256i) -> __m256i {
     _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_shuffle_epi8(in_turn, apart))
 }
 
-/// Marks the branch that calls it as unlikely; `std::hint::cold_path` needs a later compiler.
+/// Marks the branch that calls it as unlikely. `std::hint::cold_path` needs a newer compiler.
 #[cold]
 #[inline]
 fn rare() {}
 
-/// 16 f32 rounded to bf16, to nearest even, in turn. Too long for the compiler to inline it everywhere by itself.
+/// 16 f32 rounded to bf16, to nearest even, interleaved. It is too long for the compiler to always inline it on its
+/// own.
 ///
 /// # Safety
 /// The CPU supports AVX2.

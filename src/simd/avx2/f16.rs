@@ -1,4 +1,4 @@
-//! Rounding to binary16 by an instruction that the compiler would use in another form.
+//! Rounding to binary16, by an instruction for which the compiler would choose a slower form.
 
 use std::arch::x86_64::*;
 
@@ -10,8 +10,9 @@ use std::arch::x86_64::*;
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) unsafe fn rounded(v: __m256) -> __m128i {
     let half;
-    // SAFETY: the instruction is there; it reads and writes registers alone. The compiler would make a store of the
-    // intrinsic's operand, which takes Zen 3 two to four times as long as the conversion and a store of its own.
+    // SAFETY: the CPU supports the instruction, which only reads and writes registers. From the intrinsic, the compiler
+    // would make an instruction that also stores. On Zen 3 it takes two to four times as long as a conversion and a
+    // separate store.
     unsafe {
         std::arch::asm!(
             "vcvtps2ph {half}, {v}, 0",

@@ -1,6 +1,6 @@
-//! Activation functions with their derivatives. A value has the same bits with and without the derivative.
+//! Activation functions and their derivatives. A value has the same bits with and without the derivative.
 //!
-//! No derivative cancels, or multiplies infinity by 0 where its function is flat.
+//! No derivative suffers from cancellation, or multiplies infinity by 0 where its function is flat.
 
 #[cfg(test)]
 mod tests;
@@ -12,21 +12,21 @@ use super::{DOWN, exp, exp_below, normal_below, raised_exp};
 /// `e^-x` is 0 in f32 from here on.
 const FLAT: f32 = 110.0;
 
-/// The first half of [`logistic`] and of the functions made of it; the second half needs only the sign of x. A loop that
-/// takes many vectors through one half and then through the other has shorter chains of dependent instructions, so that
-/// more vectors fit the processor's window.
+/// The first step of [`logistic`] and of the functions based on it. The second step needs only this and the sign of x.
+/// A loop that runs the first step over many vectors and then the second has shorter chains of dependent instructions,
+/// so more vectors fit the processor's out-of-order window.
 #[inline(always)]
 pub(crate) fn logistic_begun<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     raised_exp(-x.abs())
 }
 
-/// `e^-|x|` and `1 + e^-|x|`, which is the same if the first was not rounded to a subnormal number.
+/// `e^-|x|` and `1 + e^-|x|`. The sum is as if the first were not rounded to a subnormal number.
 #[inline(always)]
 fn exp_and_sum<S: Simd>(begun: Lanes<S>) -> (Lanes<S>, Lanes<S>) {
     (begun * DOWN, begun.mul_add(DOWN, 1.0))
 }
 
-/// The second half, of a number with the sign of x.
+/// The second step, from a number with the sign of x.
 #[inline(always)]
 pub(crate) fn logistic_ended<S: Simd>(x: Lanes<S>, begun: Lanes<S>) -> Lanes<S> {
     let (e, sum) = exp_and_sum(begun);
@@ -46,10 +46,10 @@ pub(crate) fn logistic_and_slope_ended<S: Simd>(
 ) -> (Lanes<S>, Lanes<S>) {
     let (e, sum) = exp_and_sum(begun);
     let above = x.all(1.0) / sum;
-    // Markstein: with a correctly rounded reciprocal, one correction rounds the quotient e/sum correctly, too.
+    // Markstein: with a correctly rounded reciprocal, one correction also rounds the quotient e/sum correctly.
     let product = e * above;
     let below = sum.neg_mul_add(product, e).mul_add(above, product);
-    // With s = below, at most 1/2, s - s^2 damps the relative error of s, which e*above*above would double.
+    // With s = below, at most 1/2, s - s^2 reduces the relative error of s, which e*above*above would double.
     (x.negative().select(below, above), below.neg_mul_add(below, below))
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn swish_and_slope<S: Simd>(x: Lanes<S>, a: f32) -> (Lanes<S>, Lanes<
 /// The constants of gelu_tanh: 2 sqrt(2/pi), and that times 0.044715.
 const LINEAR: f32 = 1.595_769_2;
 const CUBIC: f32 = 0.071_354_814;
-/// From here on gelu_tanh is x or 0.
+/// From here on, gelu_tanh is x or 0.
 const STEEP: f32 = 20.0;
 
 /// gelu_tanh is x times [`logistic`] of this, which has the sign of x.

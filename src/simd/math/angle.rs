@@ -1,10 +1,10 @@
-//! Sine and cosine, whose angles are reduced and whose polynomials are summed in f64.
+//! Sine and cosine. Angles are reduced, and polynomials evaluated, in f64.
 
 use super::super::Simd;
 use super::super::lanes::{Lanes, Wide};
 use super::{TO_WIDE_INTEGER, integer};
 
-/// A polynomial, coefficients from the lowest power on.
+/// A polynomial. Coefficients begin with that of the lowest power.
 #[inline(always)]
 fn wide_polynomial<S: Simd, const N: usize>(x: Wide<S>, coefficients: [f64; N]) -> Wide<S> {
     let mut sum = x.mul_add(coefficients[N - 1], coefficients[N - 2]);
@@ -16,8 +16,8 @@ fn wide_polynomial<S: Simd, const N: usize>(x: Wide<S>, coefficients: [f64; N]) 
     sum
 }
 
-/// `x` less the multiple of pi/2 that is nearest, and that multiple, an integer whose lowest bits are right. The multiple
-/// of pi/2 has 106 bits: angles come as close to one as 2^-33.
+/// `x` less the nearest multiple of pi/2, and the number of that multiple, whose lowest bits are right. pi/2 has 106
+/// bits, since angles come as close to a multiple as 2^-33.
 #[inline(always)]
 fn reduced_wide_angle<S: Simd>(x: Wide<S>) -> (Wide<S>, Lanes<S>) {
     const HALF_PI: f64 = std::f64::consts::FRAC_PI_2;
@@ -32,7 +32,7 @@ fn reduced_wide_angle<S: Simd>(x: Wide<S>) -> (Wide<S>, Lanes<S>) {
 /// The sine and the cosine of an angle up to pi/4.
 #[inline(always)]
 fn quarter<S: Simd>(r: Wide<S>) -> (Wide<S>, Wide<S>) {
-    // sin(r)/r and cos(r) over r^2, |r| to pi/4.
+    // Polynomials in r^2 for sin(r)/r and cos(r), |r| up to pi/4.
     const SIN: [f64; 5] = [
         0.999_999_999_995_681_7,
         -0.166_666_666_316_355_4,
@@ -51,12 +51,12 @@ fn quarter<S: Simd>(r: Wide<S>) -> (Wide<S>, Wide<S>) {
     (wide_polynomial(square, SIN) * r, wide_polynomial(square, COS))
 }
 
-/// The sine and cosine of an angle plus `n` quarters of a turn, from those of the angle. Only the lowest two bits of the
+/// The sine and cosine of an angle plus `n` quarter turns, from those of the angle. Only the lowest two bits of the
 /// integer `n` matter.
 #[inline(always)]
 fn in_quarter<S: Simd>([sine, cosine]: [Lanes<S>; 2], n: Lanes<S>) -> [Lanes<S>; 2] {
-    // Odd quarters exchange the two. The next bit is that of the second half of a turn, which is negative. The cosine is a
-    // quarter ahead.
+    // Odd quarters exchange the two. The next bit marks the second half of a turn, where the sine is negative. The
+    // cosine is a quarter ahead.
     let odd = n.shift_left(31).negative();
     let sign = |n: Lanes<S>| n.shift_left(30).sign();
     [

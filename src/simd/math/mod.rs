@@ -1,7 +1,7 @@
-//! Elementary functions of 16 lanes, free of branches, from additions, multiplications, fused multiply-adds, quotients, roots and
-//! integer operations alone, so that every instruction set gives the same bits.
+//! Elementary functions of 16 lanes, without branches. They use only additions, multiplications, fused multiply-adds,
+//! divisions, square roots and integer operations, so that every instruction set gives the same bits.
 //!
-//! Each says its largest error, in units of the last place of the result (ulp), which the tests measure. The
+//! Each states its largest error, in units in the last place of the result (ulp), which the tests measure. The
 //! polynomials are minimax fits over the stated ranges, made for this library.
 
 mod activations;
@@ -29,12 +29,12 @@ const TO_INTEGER: f32 = 12_582_912.0;
 /// The same for f64 below 2^51.
 const TO_WIDE_INTEGER: f64 = 6_755_399_441_055_744.0;
 const LOG2_E: f32 = std::f32::consts::LOG2_E;
-/// `ln 2`, the first part with zeros at its end, so that its multiples by an exponent are exact.
+/// `ln 2`. The first part ends in zeros, so that its multiples by an exponent are exact.
 const LN2_HIGH: f32 = 0.693_145_75;
 const LN2_LOW: f32 = 1.428_606_8e-6;
 
-/// A polynomial, coefficients from the lowest power on: the even and the odd powers in parallel, because the latency of
-/// dependent instructions limits these functions.
+/// A polynomial. Coefficients begin with that of the lowest power. The even and the odd powers are evaluated in
+/// parallel, because the latency of dependent instructions limits these functions.
 #[inline(always)]
 fn polynomial<S: Simd, const N: usize>(x: Lanes<S>, coefficients: [f32; N]) -> Lanes<S> {
     let square = x * x;
@@ -61,21 +61,22 @@ fn power_of_2<S: Simd>(n: Lanes<S>) -> Lanes<S> {
     n.bits_add(integer(127)).shift_left(23)
 }
 
-/// `(1 + q) power`: rounded once, as the power of two is exact.
+/// `(1 + q) power`, rounded once, because the power of two is exact.
 #[inline(always)]
 fn times_power<S: Simd>(q: Lanes<S>, power: Lanes<S>) -> Lanes<S> {
     q.mul_add(power, power)
 }
 
-/// `(1 + q) 2^n`, for integers n from -252 to 254, in two steps: the result may be subnormal, and 2^n no f32.
+/// `(1 + q) 2^n`, for integers n from -252 to 254, in two steps, because the result may be subnormal and 2^n outside
+/// f32.
 #[inline(always)]
 fn scaled<S: Simd>(n: Lanes<S>, q: Lanes<S>) -> Lanes<S> {
     let half = n.shift_right(1);
     times_power(q, power_of_2(half)) * power_of_2(n.bits_sub(half))
 }
 
-/// The integer `n + bias` in the lowest bits, and `e^r - 1` with `x = n ln 2 + r`, for |x| below 2^21. No x is halfway
-/// between two integers n, so that the bias does not change n.
+/// `n + bias` as an integer in the lowest bits, and `e^r - 1` with `x = n ln 2 + r`, for |x| below 2^21. No x is
+/// halfway between two integers n, so the bias does not change n.
 #[inline(always)]
 fn reduced_exp<S: Simd>(x: Lanes<S>, bias: i32) -> (Lanes<S>, Lanes<S>) {
     let to_integer = TO_INTEGER + bias as f32;
@@ -83,7 +84,7 @@ fn reduced_exp<S: Simd>(x: Lanes<S>, bias: i32) -> (Lanes<S>, Lanes<S>) {
     let n = shifted - to_integer;
     let r = n.neg_mul_add(LN2_HIGH, x);
     let r = n.neg_mul_add(LN2_LOW, r);
-    // (e^r - 1 - r)/r^2 for |r| to ln 2/2.
+    // (e^r - 1 - r)/r^2 for |r| up to ln 2/2.
     const C: [f32; 6] =
         [0.5, 0.166_666_67, 0.041_666_463, 0.008_333_286, 0.001_393_368_8, 0.000_199_076_4];
     let q = polynomial(r, C);
@@ -104,7 +105,7 @@ pub(crate) fn exp<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     scaled(shifted.bits_sub(TO_INTEGER), q)
 }
 
-/// The lowest x whose [`weight`] is not 0; the weight is at least 2^-40.
+/// The lowest x whose [`weight`] is not 0. The weight is at least 2^-40.
 const LOWEST_WEIGHT: f32 = -27.725_885;
 
 /// `e^x` for x up to 0, and 0 where that is below 2^-40; 1 ulp.
@@ -115,12 +116,12 @@ pub(crate) fn weight<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     x.lt(LOWEST_WEIGHT).select(0.0, value)
 }
 
-/// The power of two by which [`raised_exp`] is larger than e^x, and its reciprocal.
+/// The factor of [`raised_exp`] is 2^`UP`; `DOWN` is its reciprocal.
 const UP: i32 = 64;
 const DOWN: f32 = 1.0 / (1u128 << UP) as f32;
 
-/// `2^UP e^x` for x up to 0. Times `DOWN` it is e^x; where that is subnormal, only this product rounds, as n is at least
-/// -159.
+/// `2^UP e^x` for x up to 0. Times `DOWN` it is e^x. If that is subnormal, only this product rounds, because n is at
+/// least -159.
 #[inline(always)]
 pub(crate) fn raised_exp<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     let (power, q) = power_and_rest(x.all(-110.0).max(x), UP);
@@ -133,7 +134,7 @@ pub(crate) fn lowered<S: Simd>(raised: Lanes<S>) -> Lanes<S> {
     raised * DOWN
 }
 
-/// [`exp`] for x up to 0: the same bits from fewer instructions.
+/// [`exp`] for x up to 0: the same bits with fewer instructions.
 #[inline(always)]
 pub(crate) fn exp_below<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     lowered(raised_exp(x))
@@ -145,14 +146,14 @@ pub(crate) fn exp2<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     let x = x.within(-152.0, 130.0);
     let shifted = x + TO_INTEGER;
     let r = x - (shifted - TO_INTEGER);
-    // (2^r - 1 - r ln 2)/r^2 for |r| to 1/2.
+    // (2^r - 1 - r ln 2)/r^2 for |r| up to 1/2.
     const C: [f32; 5] =
         [0.240_226_5, 0.055_503_57, 0.009_618_031, 0.001_339_086_7, 0.000_154_697_35];
     let q = r.mul_add(std::f32::consts::LN_2, r * r * polynomial(r, C));
     scaled(shifted.bits_sub(TO_INTEGER), q)
 }
 
-/// `e^x - 1` for x up to 40 and any for larger x, 2 ulp.
+/// `e^x - 1` for x up to 40, and anything for larger x; 2 ulp.
 #[inline(always)]
 fn exp_m1<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     let (power, q) = power_and_rest(x.all(-40.0).max(x), 0);
@@ -211,7 +212,7 @@ pub(crate) fn softplus<S: Simd>(x: Lanes<S>) -> Lanes<S> {
 #[cfg_attr(not(test), expect(dead_code, reason = "no operation has it yet"))]
 #[inline(always)]
 pub(crate) fn erf<S: Simd>(x: Lanes<S>) -> Lanes<S> {
-    // erf(x)/x - 1 over x^2, to 1.
+    // erf(x)/x - 1 as a polynomial in x^2, up to 1.
     const NEAR: [f32; 7] = [
         0.128_379_17,
         -0.376_126_26,
@@ -221,7 +222,7 @@ pub(crate) fn erf<S: Simd>(x: Lanes<S>) -> Lanes<S> {
         -0.000_801_019_37,
         0.000_078_538_615,
     ];
-    // -log2(1 - erf(x)) from 1 to 4, beyond which the result is 1.
+    // -log2(1 - erf(x)) from 1 to 4. From there on the result is 1.
     const FAR: [f32; 7] = [
         0.000_510_312_8,
         1.625_975,
@@ -237,10 +238,10 @@ pub(crate) fn erf<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     t.lt(1.0).select(near, far)
 }
 
-/// The cumulative normal distribution at x: 2^-23 times 1 in all, 64 ulp down to x = -5, and below x = -6 a hundredth.
+/// The cumulative normal distribution at x. Absolute error 2^-23; 64 ulp down to x = -5; below x = -6 a hundredth.
 #[inline(always)]
 fn normal_below<S: Simd>(x: Lanes<S>) -> Lanes<S> {
-    // -log2 of the part below -t, to 6; beyond, a parabola.
+    // -log2 of the distribution at -t, up to 6; beyond, a parabola.
     const NEAR: [f32; 11] = [
         1.0,
         1.151_106_5,
@@ -255,7 +256,7 @@ fn normal_below<S: Simd>(x: Lanes<S>) -> Lanes<S> {
         1.749_629_2e-8,
     ];
     const FAR: [f32; 2] = [8.866, 0.713_7];
-    // 2^r for |r| to 1/2.
+    // 2^r for |r| up to 1/2.
     const POWER: [f32; 7] = [
         1.0,
         std::f32::consts::LN_2,

@@ -4,7 +4,7 @@ use super::super::Simd;
 use super::super::lanes::{Lanes, Wide};
 use super::TO_WIDE_INTEGER;
 
-/// The power to which numbers are raised.
+/// An exponent of powers.
 #[derive(Clone, Copy)]
 pub(crate) struct Exponent {
     pub(super) value: f64,
@@ -18,22 +18,22 @@ impl Exponent {
     }
 
     pub(crate) fn wide(value: f64) -> Self {
-        // Large ones are even integers, the infinite ones as well.
+        // Large numbers are even integers, including infinity.
         let integer = value.is_infinite() || value.fract() == 0.0;
         let odd = integer && value.abs() < 9e15 && (value as i64) & 1 == 1;
         Self { value, integer, odd }
     }
 }
 
-/// An integer and `ln m` with `t = m 2^n`, for t above 0 and finite, in f64.
+/// `ln t` in f64, for finite t above 0.
 #[inline(always)]
 fn wide_log<S: Simd>(t: Wide<S>) -> Wide<S> {
-    // The fraction from about sqrt(1/2) to sqrt(2). Exponents are integers from 2^10 less.
+    // t = m 2^n, with m from about sqrt(1/2) to sqrt(2). Exponents are biased by 2^10.
     const BIAS: u64 = 1 << 10;
     let biased = t.bits_sub(f64::from_bits(0x3fe6_a09e << 32)).bits_add(f64::from_bits(BIAS << 52));
     let biased = biased.shift_right(52);
     let m = t.bits_sub(biased.shift_left(52)).bits_add(f64::from_bits(BIAS << 52));
-    // The lowest bits of 2^52 count ones.
+    // The lowest bits of numbers from 2^52 count ones.
     const ONES: f64 = 4_503_599_627_370_496.0;
     let exponent = biased.bits_add(ONES) - (ONES + BIAS as f64);
     // ln m = 2 artanh s.
@@ -64,7 +64,7 @@ pub(crate) fn pow<S: Simd>(x: Lanes<S>, b: Exponent) -> Lanes<S> {
     let shrinks = if down { f32::INFINITY } else { 0.0 };
     let value = t.eq(f32::INFINITY).select(grows, value);
     let value = t.eq(0.0).select(shrinks, value);
-    // If `b` is infinite, the product with the logarithm is not a number.
+    // If `b` is infinite, its product with the logarithm 0 is NaN.
     let value = t.eq(1.0).select(1.0, value);
     let value = if b.odd { value.bits_xor(x.sign()) } else { value };
     let root = t.eq(f32::INFINITY).select(value, f32::NAN);

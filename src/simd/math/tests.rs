@@ -71,12 +71,12 @@ unsafe fn apply<S: Simd, F: Function>(f: F, values: &mut [f32]) {
 }
 
 entry_points! {
-    /// A function of every value.
+    /// Applies a function to every value, per level.
     mod entries: apply<F: Function>(f: F, values: &mut [f32]) -> ();
 }
 
-/// A function's values, which have the same bits on every level that the machine has. Portable code, which is slow,
-/// computes some of them.
+/// A function's values, which must have the same bits on every level that the machine supports. Portable code is slow
+/// and computes only some of them.
 pub(super) fn values<F: Function>(f: F, of: &[f32]) -> Vec<f32> {
     const EVERY: usize = 8;
     let run = |level, of: &[f32]| {
@@ -148,7 +148,7 @@ fn in_ulps<F: Function>(f: F, right: impl Fn(f64) -> f64) -> f64 {
 /// The page that quotes errors.
 const PAGE: &str = include_str!("../../../docs/primitives/eltwise.md");
 
-/// Prints the largest error of a function, which is at most what the function states, and what the page quotes.
+/// Prints the largest error of a function. It must be at most what the function states and what the page quotes.
 pub(super) fn stated(name: &str, most: f64, found: f64) {
     println!("{name}: {found:.2} ulp");
     assert!(found <= most, "{name}: {found} ulp");
@@ -204,7 +204,7 @@ fn small_weights_are_zero() {
 fn angles_may_be_large() {
     let mut angles: Vec<f32> =
         spread(997).into_iter().filter(|x| x.abs() <= 2f32.powi(32)).collect();
-    // Next to multiples of pi/2, where most digits cancel.
+    // Near multiples of pi/2, where most digits cancel.
     let multiples = (0..1u32 << 20).chain((1 << 20..1 << 31).step_by(4099));
     angles.extend(multiples.map(|n| (f64::from(n) * std::f64::consts::FRAC_PI_2) as f32));
     for (name, found) in [
@@ -219,7 +219,7 @@ fn angles_may_be_large() {
     }
 }
 
-/// The error function and its complement, of C's library.
+/// The error function and its complement from C's library.
 mod c {
     unsafe extern "C" {
         pub(super) safe fn erf(x: f64) -> f64;

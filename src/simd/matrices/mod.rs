@@ -1,10 +1,10 @@
-//! Products of bf16 matrices by matrix instructions of the processor.
+//! Products of bf16 matrices with the processor's matrix instructions.
 //!
 //! Each 32 terms are summed in two chains, one of the even and one of the odd terms, each starting from +0. The two are
-//! added to each other and then to the sum: the order that x86 documents for tiles. The chains are fused multiply-adds
+//! added, and then added to the sum: the order that x86 documents for tiles. The chains are fused multiply-adds
 //! that treat subnormals as zeros.
 //!
-//! Operands are tiles: 32 terms by 16 results, in words of two terms that one instruction adds to the same sum.
+//! Operands are tiles of 32 terms by 16 results, in words of two terms that one instruction adds to the same sum.
 
 mod pairs;
 mod tiles;
@@ -17,38 +17,38 @@ use super::LANES;
 use std::arch::x86_64::*;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The terms of a tile, and its elements.
+/// The terms of a tile, and the number of its elements.
 const TERMS: usize = 32;
 const NUMBERS: usize = LANES * TERMS;
 
-/// Instructions that multiply matrices.
+/// A set of instructions that multiply matrices.
 pub(crate) trait Matrices {
     /// Which of four terms is at each position of two words.
     const ORDER: [usize; 4];
 
-    /// Whether the process may use the instructions, once that is known.
+    /// Caches whether the process may use the instructions.
     fn granted() -> &'static Granted;
 
-    /// Whether the processor and the system have them.
+    /// Whether the processor and the system support them.
     fn are_usable() -> bool;
 
-    /// Before products.
+    /// Called before products.
     ///
     /// # Safety
-    /// The instructions are granted, here and below.
+    /// The instructions are granted; so for the functions below.
     unsafe fn begin();
 
-    /// After products.
+    /// Called after products.
     ///
     /// # Safety
     /// As [`begin`](Self::begin).
     unsafe fn end();
 
     /// # Safety
-    /// Operands and results are there, between [`begin`](Self::begin) and [`end`](Self::end).
+    /// Operands and results exist; called between [`begin`](Self::begin) and [`end`](Self::end).
     unsafe fn multiply(product: &Product);
 
-    /// The terms of word `word` among those of all words.
+    /// The terms of a word, by their index among all terms.
     #[inline(always)]
     fn terms_of(word: usize) -> [usize; 2] {
         let first = word / 2 * 4;
@@ -82,7 +82,7 @@ pub(crate) trait Matrices {
     }
 }
 
-/// The answer of [`are_granted`].
+/// The cached result of [`are_granted`].
 pub(crate) struct Granted(AtomicU8);
 
 impl Granted {
@@ -96,12 +96,12 @@ impl Granted {
 }
 
 /// Whether the process may use the instructions, and they compute what the manual says. Determined once. Not a
-/// `OnceLock`: after fork() the thread that holds it may not exist.
+/// `OnceLock`, because after fork() the thread that holds it may not exist.
 pub(crate) fn are_granted<M: Matrices>() -> bool {
     let answer = &M::granted().0;
     match answer.load(Ordering::Relaxed) {
         Granted::UNKNOWN => {
-            // SAFETY: checked last, when they may be used.
+            // SAFETY: checked only if they may be used.
             let granted = M::are_usable() && unsafe { compute_as_documented::<M>() };
             answer.store(if granted { Granted::YES } else { Granted::NO }, Ordering::Relaxed);
             granted
@@ -110,23 +110,23 @@ pub(crate) fn are_granted<M: Matrices>() -> bool {
     }
 }
 
-/// 32 rows times 32 results.
+/// A product of 32 rows and 32 results.
 pub(crate) struct Product {
-    /// 32 rows of numbers, and their distance in bytes. Results of rows from `rows` on may be left unwritten.
+    /// 32 rows of numbers, and their stride in bytes. The results of rows from `rows` on may be left unwritten.
     pub(crate) left: *const u16,
     pub(crate) left_step: usize,
     pub(crate) rows: usize,
-    /// Tiles of 16 words by 16 results, one after another. A word has two terms.
+    /// Tiles of 16 words by 16 results, contiguous. A word has two terms.
     pub(crate) right: [*const u16; 2],
-    /// The tiles, 1 or more.
+    /// The number of tiles, at least 1.
     pub(crate) count: usize,
-    /// 32 rows of 32 results, and their distance in bytes.
+    /// 32 rows of 32 results, and their stride in bytes.
     pub(crate) to: *mut f32,
     pub(crate) step: usize,
 }
 
-/// Looks for numbers for which a product may differ from that of fused multiply-adds: NaN, infinities, and numbers so
-/// small that a partial sum may be subnormal.
+/// Finds numbers for which a product may differ from that of fused multiply-adds: NaN, infinities, and numbers so small
+/// that a partial sum may be subnormal.
 #[derive(Clone, Copy)]
 pub(crate) struct Inspector {
     least: __m512i,
@@ -138,10 +138,10 @@ const INFINITY: u16 = 0x7f80;
 const MAGNITUDE: i16 = 0x7fff;
 
 impl Inspector {
-    /// Numbers are 0, or at least `least`, in the bits of bf16.
+    /// Accepts 0 and finite magnitudes of at least `least`, given as bf16 bits.
     ///
     /// # Safety
-    /// The CPU supports AVX-512 F and BW, here and below.
+    /// The CPU supports AVX-512 F and BW; so for the functions below.
     #[inline(always)]
     pub(crate) unsafe fn new(least: u16) -> Self {
         // SAFETY: guaranteed by the caller.
@@ -171,11 +171,11 @@ fn first(n: usize) -> u16 {
     ((1u32 << n.min(LANES)) - 1) as u16
 }
 
-/// Copies rows of f32 with the values of bf16 into rows of bf16, in whole tiles: what is missing is 0. The terms of left
-/// operands have the order of words.
+/// Copies rows of f32 that are bf16 values to rows of bf16, padded with zeros to whole tiles. The terms of left
+/// operands get the order of words.
 ///
 /// # Safety
-/// The rows are there, and the CPU supports AVX-512 F, BW and VL.
+/// The rows exist, and the CPU supports AVX-512 F, BW and VL.
 #[inline(always)]
 pub(crate) unsafe fn narrow<M: Matrices>(
     (from, step): (*const f32, usize),
@@ -205,10 +205,10 @@ pub(crate) unsafe fn narrow<M: Matrices>(
     }
 }
 
-/// Up to 32 terms of a right operand as 16 words, as the bits of f32 lanes. Missing pairs of terms are zeros.
+/// Up to 32 terms of a right operand as 16 words, in the bits of f32 lanes. Missing pairs of terms are zeros.
 ///
 /// # Safety
-/// They are there, and the CPU supports AVX-512 F and BW.
+/// They exist, and the CPU supports AVX-512 F and BW.
 #[inline(always)]
 pub(crate) unsafe fn words<M: Matrices>(
     from: *const u16,
@@ -226,7 +226,7 @@ pub(crate) unsafe fn words<M: Matrices>(
 /// Writes words of up to 16 neighbours of two rows. Missing ones are zeros.
 ///
 /// # Safety
-/// They are there, and the CPU supports AVX-512 F, BW and VL.
+/// They exist, and the CPU supports AVX-512 F, BW and VL.
 #[inline(always)]
 pub(crate) unsafe fn interleave(
     rows: [(*const u16, usize); 2],
@@ -245,7 +245,7 @@ pub(crate) unsafe fn interleave(
     }
 }
 
-/// Whether some thousand dot products have the bits of the documented order.
+/// Whether a few thousand dot products have the bits of the documented order.
 ///
 /// # Safety
 /// The process may use tiles.
@@ -254,7 +254,7 @@ unsafe fn compute_as_documented<M: Matrices>() -> bool {
     const GROUPS: usize = 2;
     const COUNT: usize = GROUPS * TERMS;
     let mut state = 1u32;
-    // From 2^-32 to 2^32, of both signs, and some zeros.
+    // From 2^-32 to 2^32, with both signs, and some zeros.
     let mut number = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let exponent = 95 + (state >> 26) as u16;

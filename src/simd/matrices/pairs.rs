@@ -4,10 +4,10 @@ use super::{Granted, LANES, Matrices, Product};
 use crate::simd::unroll;
 use std::arch::x86_64::*;
 
-/// Rows processed at once: their sums, and those of even and odd terms, fit into the registers.
+/// Rows processed at once. Their sums and the chains of even and odd terms fit the registers.
 const ROWS: usize = 4;
 
-/// VDPBF16PS, which adds the upper term of a word and then the lower one. So a word has two even or two odd terms.
+/// VDPBF16PS. It adds the upper term of a word before the lower one, so a word has two even or two odd terms.
 pub(crate) struct Pairs;
 
 impl Matrices for Pairs {
@@ -53,7 +53,7 @@ unsafe fn multiply_rows(product: &Product, row: usize) {
         let [first, second] = product.right;
         let (mut first, mut second) = (first.cast::<__m512i>(), second.cast::<__m512i>());
         for _ in 0..product.count {
-            // Of even and of odd terms.
+            // The chains of even and of odd terms.
             let mut chains = [[[zero; 2]; ROWS]; 2];
             for _ in 0..WORDS / 2 {
                 unroll!(parity in 2, {
@@ -92,6 +92,6 @@ unsafe fn multiply_rows(product: &Product, row: usize) {
 /// The bits as pairs of bf16.
 #[inline(always)]
 fn as_bf16(words: __m512i) -> __m512bh {
-    // SAFETY: both are 64 bytes, of which every value is valid.
+    // SAFETY: both are 64 bytes, and every value is valid.
     unsafe { std::mem::transmute(words) }
 }

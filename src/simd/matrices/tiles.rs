@@ -1,4 +1,4 @@
-//! AMX: registers of 16 rows of pairs of terms, and the products of two of them.
+//! AMX: registers with 16 rows of pairs of terms, and products of two of them.
 
 use super::{Granted, LANES, Matrices, Product};
 use std::arch::x86_64::*;
@@ -6,10 +6,10 @@ use std::arch::x86_64::*;
 /// Rows of a tile.
 const ROWS: usize = LANES;
 
-/// TDPBF16PS. For each 32 terms the processor adds up the even and the odd ones by itself.
+/// TDPBF16PS. For each 32 terms, the instruction itself adds the even and the odd ones separately.
 pub(crate) struct Tiles;
 
-/// Whether the processor has tiles of bf16, and the system saves them.
+/// Whether the processor has bf16 tiles and the system saves them.
 #[cfg(target_os = "linux")]
 pub(in crate::simd) fn are_present() -> bool {
     const OSXSAVE: u32 = 1 << 27;
@@ -18,7 +18,7 @@ pub(in crate::simd) fn are_present() -> bool {
 
     #[target_feature(enable = "xsave")]
     fn saved() -> u64 {
-        // SAFETY: the caller has found the instruction.
+        // SAFETY: the caller checked that the processor has the instruction.
         unsafe { _xgetbv(0) }
     }
 
@@ -26,7 +26,7 @@ pub(in crate::simd) fn are_present() -> bool {
         return false;
     }
     let found = __cpuid_count(7, 0).edx & BF16_AND_TILES == BF16_AND_TILES;
-    // SAFETY: the system uses the instruction.
+    // SAFETY: the system enables the instruction.
     found && unsafe { saved() } & CONFIGURATION_AND_DATA == CONFIGURATION_AND_DATA
 }
 
@@ -39,7 +39,7 @@ pub(in crate::simd) fn are_present() -> bool {
 fn permitted() -> bool {
     const ARCH_REQ_XCOMP_PERM: i32 = 0x1023;
     const XFEATURE_XTILEDATA: i32 = 18;
-    // SAFETY: the call reads two numbers.
+    // SAFETY: the call only reads two numbers.
     unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0 }
 }
 
@@ -89,7 +89,7 @@ impl Matrices for Tiles {
         }
     }
 
-    /// Without tile state, a context switch has less to save.
+    /// Releases the tile state, so a context switch has less to save.
     #[inline(always)]
     unsafe fn end() {
         // SAFETY: guaranteed by the caller.

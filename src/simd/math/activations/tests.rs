@@ -1,4 +1,4 @@
-//! Errors against f64, and that values with and without derivatives have the same bits.
+//! Errors against f64, and equal bits with and without derivatives.
 
 use super::super::tests::{Function, erfc, largest, spread, stated, ulps, value, values};
 use super::super::*;

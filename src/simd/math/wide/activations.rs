@@ -17,7 +17,7 @@ pub(crate) fn logistic(x: f64) -> f64 {
 pub(crate) fn logistic_slope(x: f64) -> f64 {
     let e = exp(-x.abs());
     let below = e / (1.0 + e);
-    // With s = below, at most 1/2, s - s^2 damps the relative error of s.
+    // With s = below, at most 1/2, s - s^2 reduces the relative error of s.
     below - below * below
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn swish_slope(x: f64, a: f64) -> f64 {
 /// The constants of gelu_tanh: 2 sqrt(2/pi), and that times 0.044715.
 const LINEAR: f64 = 1.595_769_121_605_730_8;
 const CUBIC: f64 = 0.071_354_816_272_600_25;
-/// From here on gelu_tanh is x or 0.
+/// From here on, gelu_tanh is x or 0.
 const STEEP: f64 = 25.0;
 
 /// `x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))/2`, 2^-51 times |x|.
@@ -63,10 +63,10 @@ pub(crate) fn gelu_tanh_slope(x: f64) -> f64 {
     logistic(argument) + inner * logistic_slope(argument)
 }
 
-/// The part of a normal distribution that lies below x, 3 ulp.
+/// The cumulative normal distribution at x, 3 ulp.
 #[inline(always)]
 fn normal_below(x: f64) -> f64 {
-    // What lies between 0 and x, over x, in x^2, to 1.
+    // The part between 0 and x, divided by x, as a polynomial in x^2, up to 1.
     const NEAR: [f64; 11] = [
         0.398_942_280_401_432_7,
         -0.066_490_380_066_905_43,
@@ -80,7 +80,7 @@ fn normal_below(x: f64) -> f64 {
         -1.106_432_828_275_589e-10,
         4.074_326_977_426_627_6e-12,
     ];
-    // (1 + t) e^(t^2/2) times the part below -t, in (t - 5)/(t + 5), for t to 39.
+    // (1 + t) e^(t^2/2) times the distribution at -t, as a polynomial in (t - 5)/(t + 5), for t up to 39.
     const FAR: [f64; 24] = [
         0.461_515_829_850_037_75,
         -0.091_552_281_834_008_93,
@@ -132,7 +132,7 @@ pub(crate) fn gelu_erf_slope(x: f64) -> f64 {
     normal_below(x) + bounded * (DENSITY * exp(-0.5 * bounded * bounded))
 }
 
-/// From here on mish is x.
+/// From here on, mish is x.
 const LARGE: f64 = 24.0;
 
 /// `x tanh(ln(1 + e^x))`, 4 ulp where e^x is not subnormal.

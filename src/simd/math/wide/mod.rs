@@ -1,8 +1,8 @@
-//! Elementary functions of one f64, from additions, products, fused multiply-adds, quotients, roots and integer operations alone,
-//! so that every machine gives the same bits.
+//! Elementary functions of one f64. They use only additions, multiplications, fused multiply-adds, divisions, square
+//! roots and integer operations, so that every machine gives the same bits.
 //!
-//! Each says its largest error, in units of the last place of the result (ulp), which the tests measure. The polynomials are
-//! minimax fits over the ranges named, made for this library.
+//! Each states its largest error, in units in the last place of the result (ulp), which the tests measure. The
+//! polynomials are minimax fits over the stated ranges, made for this library.
 
 mod activations;
 mod pow;
@@ -16,11 +16,12 @@ pub(crate) use activations::{
 };
 pub(crate) use pow::pow;
 
-/// `ln 2`, the first part with 12 zeros at its end, so that its multiples by an exponent are exact.
+/// `ln 2`. The first part ends in 12 zeros, so that its multiples by an exponent are exact.
 const LN2_HIGH: f64 = 0.693_147_180_559_663;
 const LN2_LOW: f64 = 2.823_529_056_303_157_7e-13;
 
-/// A polynomial, coefficients from the lowest power on: the even powers and the odd ones side by side.
+/// A polynomial. Coefficients begin with that of the lowest power. The even and the odd powers are evaluated in
+/// parallel.
 #[inline(always)]
 fn polynomial<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
     let square = x * x;
@@ -31,7 +32,7 @@ fn polynomial<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
     sums[1] * x + sums[0]
 }
 
-/// The nearest of `x` and two bounds; NaN stays NaN.
+/// `x` clamped to two bounds; NaN stays NaN.
 #[inline(always)]
 pub(crate) fn within(x: f64, low: f64, high: f64) -> f64 {
     if x < low {
@@ -49,7 +50,7 @@ fn power_of_2(n: i64) -> f64 {
     f64::from_bits(((n + 1023) as u64) << 52)
 }
 
-/// `x 2^n`, for n from -2044 to 2046, in two steps: the result may be subnormal, and 2^n no f64.
+/// `x 2^n`, for n from -2044 to 2046, in two steps, because the result may be subnormal and 2^n outside f64.
 #[inline(always)]
 fn scaled(x: f64, n: i64) -> f64 {
     let half = n >> 1;
@@ -59,7 +60,7 @@ fn scaled(x: f64, n: i64) -> f64 {
 /// The integer `n`, `high` and `rest` with `x + tail = n ln 2 + r` and `e^r = 1 + (high + rest)`, for |x| below 2^11.
 #[inline(always)]
 fn reduced_exp(x: f64, tail: f64) -> (i64, f64, f64) {
-    // (e^r - 1 - r)/r^2 for |r| to ln 2/2.
+    // (e^r - 1 - r)/r^2 for |r| up to ln 2/2.
     const C: [f64; 11] = [
         0.5,
         0.166_666_666_666_666_7,
@@ -106,7 +107,7 @@ pub(crate) fn exp_m1(x: f64) -> f64 {
     sum + ((second - (sum - first)) + power * rest)
 }
 
-/// The integer `n` and the fraction `m` from sqrt(1/2) to sqrt(2) with `x = m 2^n`, for x above 0 and finite.
+/// The integer `n` and the fraction `m`, from sqrt(1/2) to sqrt(2), with `x = m 2^n`, for finite x above 0.
 #[inline(always)]
 fn split(x: f64) -> (f64, f64) {
     const SQRT_HALF: i64 = 0x3fe6_a09e_667f_3bcd;
@@ -122,7 +123,7 @@ fn split(x: f64) -> (f64, f64) {
 /// `ln x`, 1 ulp.
 #[inline(always)]
 pub(crate) fn log(x: f64) -> f64 {
-    // With s = f/(2 + f): (ln(1 + f) - 2s)/s^3, in s^2.
+    // With s = f/(2 + f): (ln(1 + f) - 2s)/s^3 as a polynomial in s^2.
     const C: [f64; 8] = [
         0.666_666_666_666_666_6,
         0.400_000_000_000_008_9,
@@ -139,7 +140,7 @@ pub(crate) fn log(x: f64) -> f64 {
     if x < 0.0 {
         return f64::NAN;
     }
-    // NaN, too.
+    // Also NaN.
     if !x.is_finite() {
         return x;
     }
@@ -148,7 +149,7 @@ pub(crate) fn log(x: f64) -> f64 {
     let s = f / (f + 2.0);
     let z = s * s;
     let half = 0.5 * f * f;
-    // 2s = f - f^2/2 + s f^2/2. The first two terms are the large ones.
+    // 2s = f - f^2/2 + s f^2/2, whose first two terms dominate.
     let rest = s * (half + z * polynomial(z, C));
     n * LN2_HIGH + (f - (half - (rest + n * LN2_LOW)))
 }
@@ -164,7 +165,7 @@ pub(crate) fn tanh(x: f64) -> f64 {
 #[inline(always)]
 pub(crate) fn softplus(x: f64) -> f64 {
     let e = exp(-x.abs());
-    // ln(1 + e): what 1 + e rounds off is put right.
+    // ln(1 + e), corrected for the rounding of 1 + e.
     let sum = 1.0 + e;
     let correction = (e - (sum - 1.0)) / sum;
     let above = if x < 0.0 { 0.0 } else { x };

@@ -1,4 +1,4 @@
-//! Powers in f64, from a logarithm in two f64: the error of `b ln x` is a relative error of the power.
+//! Powers in f64. The logarithm has two f64, because the error of `b ln x` becomes a relative error of the power.
 
 use super::super::Exponent;
 use super::{LN2_HIGH, LN2_LOW, exp_of_sum, polynomial, split};
@@ -36,10 +36,10 @@ impl Pair {
     }
 }
 
-/// `ln x`, for x above 0 and finite, to 2^-68.
+/// `ln x`, for finite x above 0, to 2^-68.
 #[inline(always)]
 fn log_in_two(x: f64) -> Pair {
-    // The terms after the second of 2 artanh(s)/s, in s^2.
+    // The terms of 2 artanh(s)/s after the second, as a polynomial in s^2.
     const C: [f64; 9] = [
         0.285_714_285_714_285_7,
         0.222_222_222_222_222_15,
@@ -84,7 +84,7 @@ pub(crate) fn pow(x: f64, exponent: Exponent) -> f64 {
     } else {
         let log = log_in_two(t);
         let Pair(high, low) = Pair::product(b, log.0);
-        // Beyond, the power is 0 or infinite, and the product may be.
+        // Beyond, the power is 0 or infinite, and the product may overflow.
         if high.abs() > 1000.0 { exp_of_sum(high, 0.0) } else { exp_of_sum(high, low + b * log.1) }
     };
     if x.is_sign_negative() && exponent.odd {

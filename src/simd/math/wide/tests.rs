@@ -1,9 +1,9 @@
-//! The bits, and values at the edges. `tests/c/f64_errors.c` measures the errors, in numbers wider than f64.
+//! The bits, and values at the edges. `tests/c/f64_errors.c` measures the errors in a format wider than f64.
 
 use super::*;
 use crate::simd::math::Exponent;
 
-/// Numbers of every exponent, and more of those near 1.
+/// Numbers of every exponent, with more of those near 1.
 fn spread() -> Vec<f64> {
     let mut numbers = Vec::new();
     for exponent in 0..2047u64 {
@@ -17,7 +17,7 @@ fn spread() -> Vec<f64> {
     numbers
 }
 
-/// A number for all bits of a function's values.
+/// A hash of all bits of a function's values.
 fn digest(f: impl Fn(f64) -> f64) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for x in spread() {
@@ -100,7 +100,7 @@ fn functions_have_their_limits() {
         assert_eq!(f(f64::INFINITY), high, "{name}");
         assert!(f(f64::NEG_INFINITY) == low || low.is_nan(), "{name}");
         assert!(f(f64::NAN).is_nan(), "{name}");
-        // -746 is where e^x vanishes.
+        // e^x vanishes below about -746.
         assert!(f(-800.0) == low || low.is_nan() && f(-800.0) == 0.0, "{name}: {}", f(-800.0));
     }
     assert_eq!(log(0.0), f64::NEG_INFINITY);
