@@ -1,4 +1,4 @@
-//! Where the keys and values of each layer and their scales are stored.
+//! The memory for the keys and values of each layer and their scales.
 
 use super::book::PageCopy;
 use super::buffer::Buffer;
@@ -10,7 +10,7 @@ use crate::error::Result;
 pub(super) enum Area {
     Keys,
     Values,
-    /// A number for each token of each head; empty if elements are not quantized.
+    /// A scale for each token of each head; empty if elements are not quantized.
     KeyScales,
     ValueScales,
 }
@@ -39,7 +39,7 @@ impl Areas {
         self.data.start().wrapping_add(layer * self.sizes.iter().sum::<usize>() + before)
     }
 
-    /// Copies the first tokens of a page to another, in all layers.
+    /// Copies the first tokens of a page to another page, in all layers.
     pub(super) fn copy(&self, shape: &Shape, copy: PageCopy) {
         let areas = [Area::Keys, Area::Values, Area::KeyScales, Area::ValueScales];
         for (layer, (area, row)) in (0..shape.layers)

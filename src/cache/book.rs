@@ -1,4 +1,4 @@
-//! Which pages the sequences of a cache have. It holds no data.
+//! Records which pages the sequences of a cache have. It holds no data.
 
 use super::pool::Pool;
 use super::shape::Shape;
@@ -6,14 +6,14 @@ use crate::error::{Error, Result, Status};
 use crate::heap;
 use std::ops::Range;
 
-/// A sequence, or a place for one.
+/// A sequence, or an empty place for one.
 #[derive(Clone, Copy, Debug)]
 struct Sequence {
-    /// How many sequences have used this place; a part of a sequence's number.
+    /// How many sequences have used this place. It is part of a sequence's number.
     generation: i64,
     live: bool,
     length: usize,
-    /// The columns from the kept ones to this one have been freed; not less than the kept ones.
+    /// The columns from the kept ones to before this one have been freed. It is at least the number of kept columns.
     from: usize,
 }
 
@@ -22,12 +22,12 @@ struct Sequence {
 pub(super) struct Part {
     /// `None` for an empty place.
     pub(super) place: Option<usize>,
-    /// Its length before the step.
+    /// The length before the step.
     pub(super) start: usize,
     pub(super) tokens: usize,
-    /// Whether its last page is copied.
+    /// Whether the sequence's last page is copied.
     copies: bool,
-    /// The columns that were freed before the step: the value of `from` then.
+    /// The value of `from` before the step: the columns that were freed then.
     from: usize,
 }
 
@@ -44,11 +44,11 @@ pub(super) struct PageCopy {
 pub(super) struct Book {
     shape: Shape,
     sequences: Vec<Sequence>,
-    /// The pages of the sequences, a row each. Entries of freed columns are kept, but other sequences may own the page
-    /// by now.
+    /// The pages of the sequences, one row each. Entries of freed columns are kept, but other sequences may own those
+    /// pages now.
     table: Vec<i32>,
     pool: Pool,
-    /// The parts of the open step, and of a tentative one.
+    /// The parts of the open step and of a step being opened.
     parts: Vec<Part>,
     trial: Vec<Part>,
     copied: u64,
@@ -58,7 +58,7 @@ impl Book {
     pub(super) fn new(shape: Shape) -> Result<Self> {
         let place = Sequence { generation: 0, live: false, length: 0, from: shape.kept };
         let count = shape.sequences;
-        // Lists for the parts of a step have room for all sequences.
+        // The lists for parts have room for all sequences, so a step does not allocate.
         let room = || {
             let mut parts = heap::list((0..count).map(|_| Part::default()))?;
             parts.clear();
@@ -136,7 +136,7 @@ impl Book {
         self.parts.iter().any(|part| part.place == place && part.tokens > 0)
     }
 
-    /// The slot of a token: its page and its place there, as one number.
+    /// The slot of a token: its page and its index in the page, as one number.
     pub(super) fn slot(&self, place: usize, token: usize) -> i64 {
         let page = self.page(place, token / self.shape.page) as i64;
         page * self.shape.page as i64 + (token % self.shape.page) as i64
@@ -147,7 +147,7 @@ impl Book {
         self.shape.kept..self.sequences[place].from
     }
 
-    /// Whether the page of a column is the sequence's.
+    /// Whether the sequence owns the page of a column.
     fn has(&self, place: usize, column: usize) -> bool {
         let used = self.shape.columns_of(self.sequences[place].length);
         column < used && !self.given_back(place).contains(&column)
@@ -236,7 +236,7 @@ impl Book {
         Ok(copy)
     }
 
-    /// Makes room for tokens of sequences and opens a step. Calls `copy` for each page that must be copied.
+    /// Makes room for tokens of sequences and opens a step. Calls `copy` for each page to copy.
     pub(super) fn extend(
         &mut self,
         sequences: &[i64],
@@ -255,7 +255,7 @@ impl Book {
         opened
     }
 
-    /// Lists the parts of a step, and checks what does not depend on pages.
+    /// Lists the parts of a step and checks everything that does not depend on pages.
     fn check_step(
         &self,
         (sequences, tokens): (&[i64], &[i64]),
@@ -295,7 +295,7 @@ impl Book {
         Ok(())
     }
 
-    /// The part of a sequence.
+    /// The part of a step for a sequence.
     fn part(&self, number: i64, tokens: i64) -> Result<Part> {
         let Ok(count) = usize::try_from(tokens) else {
             return Err(Error::invalid(format_args!("tokens: {tokens} is negative")));
@@ -317,7 +317,7 @@ impl Book {
         Ok(Part { place: Some(place), start: length, tokens: count, copies: false, from })
     }
 
-    /// Frees the pages that no step from here on sees, and takes those that it needs; undoes everything if there are
+    /// Frees the pages that no later step sees, and takes the pages that the step needs. Undoes everything if there are
     /// too few.
     fn open(&mut self, parts: &mut [Part], copy: &mut dyn FnMut(PageCopy)) -> Result<()> {
         self.recycle(parts);
@@ -369,7 +369,7 @@ impl Book {
         }
     }
 
-    /// Counts the pages that a step needs. Marks the parts that copy a page, and removes them from its owners.
+    /// Counts the pages that a step needs. Marks the parts that copy a shared page, and gives up their share of it.
     fn count_needed(&mut self, parts: &mut [Part]) -> usize {
         let mut needed = 0usize;
         for part in parts.iter_mut().filter(|part| part.tokens > 0) {
@@ -389,7 +389,7 @@ impl Book {
         needed
     }
 
-    /// Undoes [`recycle`](Self::recycle) and [`count_needed`](Self::count_needed), backwards.
+    /// Undoes [`recycle`](Self::recycle) and [`count_needed`](Self::count_needed), in reverse order.
     fn undo(&mut self, parts: &[Part]) {
         for part in parts.iter().filter(|part| part.copies) {
             if let Some(place) = part.place {
@@ -410,7 +410,7 @@ impl Book {
 
 #[cfg(test)]
 impl Book {
-    /// The pages of a sequence by column, `None` if they have been freed.
+    /// The pages of a sequence by column; `None` for freed ones.
     pub(super) fn pages_of(&self, place: usize) -> impl Iterator<Item = Option<i32>> + '_ {
         (0..self.shape.columns_of(self.sequences[place].length))
             .map(move |column| self.has(place, column).then(|| self.page(place, column)))

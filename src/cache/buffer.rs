@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use std::alloc::Layout;
 
-/// A cache line, and the widest vector.
+/// The size of a cache line and of the widest vector.
 pub(super) const ALIGN: usize = 64;
 
 /// An owned allocation.
@@ -14,7 +14,7 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    /// `size` bytes, at least 1, for `what`.
+    /// Allocates `size` bytes, at least 1. `what` names them in messages.
     pub(super) fn new(size: usize, what: &str) -> Result<Self> {
         let refused = || Error::out_of_memory(what, size);
         let layout = Layout::from_size_align(size.max(1), ALIGN).map_err(|_| refused())?;

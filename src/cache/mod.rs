@@ -1,6 +1,6 @@
-//! Keys and values of several sequences, in pages.
+//! The keys and values of several sequences, in pages.
 //!
-//! A page has a number, which is its place in every layer. [`Book`] records which pages a sequence has, who shares them
+//! A page has a number, which is its index in every layer. [`Book`] records which pages a sequence has, who shares them
 //! and which are free; it holds no data. [`Cache`] owns the data, including the scales of quantized types, and the
 //! arguments of attention and rope. The kinds of caches differ only in the book. All memory is allocated at creation.
 //! Attention and rope know nothing about caches; the cache fills their arguments.

@@ -1,4 +1,4 @@
-//! The pages of a cache: how many sequences have each, and which are free.
+//! The pages of a cache: how many sequences own each, and which are free.
 
 use crate::error::Result;
 use crate::heap;
@@ -6,7 +6,7 @@ use crate::heap;
 /// Pages that are free or have owners.
 #[derive(Debug)]
 pub(super) struct Pool {
-    /// How many sequences have a page.
+    /// How many sequences own each page.
     owners: Vec<u32>,
     /// A stack: the page freed last is taken first.
     free: Vec<i32>,
@@ -38,19 +38,19 @@ impl Pool {
         self.owners.iter().filter(|owners| **owners > 1).count()
     }
 
-    /// A page for one owner, if one is free.
+    /// Takes a free page for one owner, if there is one.
     pub(super) fn take(&mut self) -> Option<i32> {
         let page = self.free.pop()?;
         self.owners[page as usize] = 1;
         Some(page)
     }
 
-    /// Adds an owner to a page that has some.
+    /// Adds an owner to a page that is not free.
     pub(super) fn share(&mut self, page: i32) {
         self.owners[page as usize] += 1;
     }
 
-    /// One owner less.
+    /// Removes an owner; frees the page if it was the last.
     pub(super) fn give_back(&mut self, page: i32) {
         let owners = &mut self.owners[page as usize];
         *owners -= 1;

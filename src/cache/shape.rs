@@ -1,4 +1,4 @@
-//! The parameters of a cache, checked, and the sizes that follow from them.
+//! The parameters of a cache, checked, and the sizes derived from them.
 
 use super::buffer::ALIGN;
 use crate::error::{Error, Result};
@@ -8,7 +8,7 @@ use norm_sys as sys;
 /// The maximum elements in a head, as in attention.
 const MOST_ELEMENTS: i64 = 1 << 16;
 
-/// How pages are given to sequences.
+/// How sequences get pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CacheKind {
     Contiguous,
@@ -59,13 +59,13 @@ pub(crate) struct Shape {
     pub(crate) tokens: usize,
     /// The maximum rows in a step.
     pub(crate) step_tokens: usize,
-    /// Tokens of a page.
+    /// Tokens in a page.
     pub(crate) page: usize,
-    /// The pages of the pool.
+    /// Pages in the pool.
     pub(crate) pages: usize,
-    /// The pages of a sequence: the columns of the table.
+    /// Pages per sequence, which are the columns of the table.
     pub(crate) columns: usize,
-    /// The keys that a token sees, in a ring.
+    /// In a ring, the number of keys that a token sees.
     pub(crate) window: Option<usize>,
     /// The first columns of a sequence, whose pages a ring keeps.
     pub(crate) kept: usize,
@@ -158,8 +158,8 @@ impl Shape {
     /// The maximum pages per sequence.
     fn most_of_sequence(&self) -> usize {
         let Some(window) = self.window else { return self.columns };
-        // The first token of a step sees `window - 1` tokens before it. These and the tokens of the step may begin and
-        // end in the middle of a page.
+        // The first token of a step sees `window - 1` tokens before it. The range of these and of the step's tokens may
+        // begin and end inside a page.
         let step = self.step_tokens.min(self.tokens);
         let seen = (window - 1).saturating_add(step).div_ceil(self.page);
         seen.saturating_add(1 + self.kept).min(self.columns)
@@ -199,7 +199,7 @@ impl Shape {
         self.data_type.support() != Support::Full
     }
 
-    /// The bytes of a token of a head: its key, its value and their scales.
+    /// Bytes of a token of a head: of its key, its value and their scales.
     pub(super) fn rows(&self) -> [usize; 4] {
         let size = self.data_type.size();
         let scale = if self.is_quantized() { DataType::F32.size() } else { 0 };
@@ -216,7 +216,7 @@ impl Shape {
         Some(areas)
     }
 
-    /// Keys, the way attention reads them.
+    /// Keys as attention reads them.
     pub(crate) fn key_desc(&self) -> Result<MemoryDesc> {
         let [n, g, d, p] = [self.pages, self.heads, self.key_size, self.page].map(|n| n as i64);
         MemoryDesc::with_strides(&[n, g, d, p], self.data_type, &[g * p * d, p * d, 1, d])
@@ -227,7 +227,7 @@ impl Shape {
         MemoryDesc::dense(&dims, self.data_type)
     }
 
-    /// The scales of keys, which line up with them.
+    /// The scales of keys, aligned with the keys.
     pub(crate) fn key_scale_desc(&self) -> Result<MemoryDesc> {
         let [n, g, p] = [self.pages, self.heads, self.page].map(|n| n as i64);
         MemoryDesc::dense(&[n, g, 1, p], DataType::F32)
@@ -238,13 +238,13 @@ impl Shape {
         MemoryDesc::dense(&[n, g, p, 1], DataType::F32)
     }
 
-    /// Keys, the way rope writes them: pages and slots of a page before heads.
+    /// Keys as rope writes them: pages and slots of a page come before heads.
     pub(crate) fn rope_dst_desc(&self) -> Result<MemoryDesc> {
         let [n, p, g, d] = [self.pages, self.page, self.heads, self.key_size].map(|n| n as i64);
         MemoryDesc::with_strides(&[n, p, g, d], self.data_type, &[g * p * d, d, p * d, 1])
     }
 
-    /// The table of `count` sequences.
+    /// The page table of `count` sequences.
     pub(crate) fn table_desc(&self, count: usize) -> Result<MemoryDesc> {
         MemoryDesc::dense(&[count as i64, self.columns as i64], DataType::S32)
     }
@@ -261,7 +261,7 @@ impl Shape {
         MemoryDesc::dense(&[self.step_tokens as i64, 1], DataType::S32)
     }
 
-    /// The columns of a sequence of `length` tokens.
+    /// The number of columns for `length` tokens.
     pub(super) fn columns_of(&self, length: usize) -> usize {
         length.div_ceil(self.page)
     }

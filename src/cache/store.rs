@@ -20,12 +20,12 @@ pub(crate) struct Stats {
     pub(crate) bytes: usize,
 }
 
-/// Where the tokens of the open step are, for a layer.
+/// Whether a layer has the keys and values of the open step, and from whom.
 #[derive(Clone, Copy, Debug, Default)]
 struct Written {
     /// Keys or values were written.
     here: bool,
-    /// Rope has had the layer's memory, which it keeps for further steps.
+    /// Rope was given the layer's memory, which it may use in later steps too.
     by_rope: bool,
 }
 
@@ -39,22 +39,22 @@ pub(crate) struct Cache {
     /// Read by attention: the table and the lengths of the requested sequences.
     table: Buffer,
     lengths: Buffer,
-    /// The columns in each row of the table that may contain pages; those beyond are -1, which attention without
-    /// lengths refuses.
+    /// How many entries in each row of the table may be pages. The others are -1, which attention without lengths
+    /// refuses.
     columns: Vec<usize>,
-    /// The sequences that they are for; empty if the book has changed since.
+    /// The sequences in the table; empty if the book has changed since.
     filled: Vec<i64>,
-    /// Read by rope: slots and positions of the first `rows` rows of the step; -1 and 0 beyond.
+    /// Read by rope: slots and positions of the first `rows` rows of the step; beyond, -1 and 0.
     pub(super) slots: Buffer,
     positions: Buffer,
     pub(super) rows: usize,
-    /// The rows of each sequence; 0 without gaps between sequences.
+    /// The rows of each sequence; 0 if there are no gaps between sequences.
     pub(super) padded: usize,
-    /// Of each layer.
+    /// One for each layer.
     written: Vec<Written>,
 }
 
-// SAFETY: buffers belong to the cache, which C may move from thread to thread.
+// SAFETY: the cache owns the buffers, and C may move it between threads.
 unsafe impl Send for Cache {}
 
 impl Cache {
@@ -77,7 +77,7 @@ impl Cache {
             written: heap::list((0..shape.layers).map(|_| Written::default()))?,
         };
         (0..shape.step_tokens).for_each(|row| cache.put_row(row, -1, 0));
-        // SAFETY: the table has as many.
+        // SAFETY: the table has as many entries.
         (0..table).for_each(|entry| unsafe { cache.table.set(entry, -1i32) });
         Ok(cache)
     }
@@ -86,7 +86,7 @@ impl Cache {
         &self.shape
     }
 
-    /// A layer, checked.
+    /// A checked layer.
     pub(crate) fn layer(&self, layer: i64) -> Result<usize> {
         match usize::try_from(layer) {
             Ok(index) if index < self.shape.layers => Ok(index),
@@ -165,7 +165,7 @@ impl Cache {
         }
     }
 
-    /// Ends the step, whose slots may belong to other sequences from now on.
+    /// Ends the step. From now on its slots may belong to other sequences.
     fn end_step(&mut self) {
         (0..self.rows).for_each(|row| self.put_row(row, -1, 0));
         self.rows = 0;
@@ -195,17 +195,17 @@ impl Cache {
         Ok(())
     }
 
-    /// Rows of the step are in a layer.
+    /// Records that a layer has rows of the step.
     pub(super) fn has_written(&mut self, layer: usize) {
         self.written[layer].here = true;
     }
 
-    /// Rope gets a layer's memory.
+    /// Records that rope was given a layer's memory.
     pub(crate) fn is_given_to_rope(&mut self, layer: usize) {
         self.written[layer].by_rope = true;
     }
 
-    /// Whether sequences can be read: a layer has their tokens of the open step, unless nobody wrote it.
+    /// Checks that sequences can be read: if the open step has tokens of one, the layer must have been written.
     fn check_written(&self, layer: usize, sequences: &[i64]) -> Result<()> {
         let Written { here, by_rope } = self.written[layer];
         if here || by_rope {
@@ -219,7 +219,7 @@ impl Cache {
         }
     }
 
-    /// Fills the table and the lengths for sequences whose layer is read; -1 is an empty place.
+    /// Fills the table and the lengths for sequences of which a layer is read; -1 stands for an empty place.
     pub(crate) fn fill(&mut self, layer: usize, sequences: &[i64]) -> Result<()> {
         self.check_written(layer, sequences)?;
         if sequences.len() > self.shape.sequences {

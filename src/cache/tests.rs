@@ -1,4 +1,5 @@
-//! The book against a plain model, over random calls. Pages are lists of marks here, written by steps.
+//! Compares the book with a plain model over random calls. In place of data, pages have lists of marks, which steps
+//! write.
 
 use super::book::{Book, PageCopy};
 use super::shape::{CacheKind, Parameters, Shape};
@@ -26,7 +27,7 @@ fn shape(p: &Parameters) -> Shape {
     Shape::new(p).unwrap_or_else(|e| panic!("{p:?}: {e}"))
 }
 
-/// A generator of numbers, the same in every run.
+/// A random number generator, the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -36,7 +37,7 @@ impl Random {
     }
 }
 
-/// What a failed call must not change.
+/// The state that a failed call must not change.
 #[derive(Debug, PartialEq)]
 struct State {
     pages: Vec<(usize, Vec<Option<i32>>)>,
@@ -50,7 +51,7 @@ struct Model {
     shape: Shape,
     book: Book,
     sequences: BTreeMap<i64, Vec<u64>>,
-    /// The numbers that sequences have had.
+    /// All sequence numbers so far.
     seen: BTreeSet<i64>,
     pages: Vec<Vec<u64>>,
     next_mark: u64,
@@ -165,7 +166,7 @@ impl Model {
         }
     }
 
-    /// Every page is free, or has as many owners as sequences; what tokens see is theirs.
+    /// Every page is free or has as many owners as sequences, and tokens see only their own sequence's marks.
     fn check(&self) {
         let mut owners = vec![0u32; self.shape.pages];
         for (number, marks) in &self.sequences {
@@ -242,7 +243,7 @@ fn a_ring_reuses_pages() {
         ..PLAIN
     };
     let shape = shape(&parameters);
-    // 99 + 24 tokens, one more page for the ends, and two that stay.
+    // 99 + 24 tokens, one more page for the ends, and two kept pages.
     assert_eq!(shape.pages, 8 + 1 + 2);
     let mut book = Book::new(shape).unwrap();
     let number = book.new_sequence().unwrap();

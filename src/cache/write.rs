@@ -1,4 +1,4 @@
-//! The keys and values of a step, written to a layer.
+//! Writes the keys and values of a step to a layer.
 
 use super::areas::Area;
 use super::store::Cache;
@@ -16,16 +16,16 @@ pub(crate) struct Rows<'a> {
     pub(crate) data: *const u8,
 }
 
-/// How a row is converted for the cache.
+/// How to convert a row for the cache.
 #[derive(Clone, Copy)]
 enum Way {
     Converted(Transfer),
-    /// With the first of the layer's scales.
+    /// Also the address of the layer's first scale.
     Quantized(QuantizedTransfer, *mut u8),
 }
 
 impl Way {
-    /// Writes a row, which is that of a token of a head in the order of pages.
+    /// Writes a row. `token` counts the tokens of heads in the order of pages.
     ///
     /// # Safety
     /// The rows and the scale of the token exist, and no other thread uses them.
@@ -43,7 +43,7 @@ impl Way {
     }
 }
 
-/// The rows of a tensor, and where they go.
+/// The rows of a tensor and where to copy them.
 struct Copied {
     way: Way,
     /// The first element, and the strides of sequences, heads and tokens in bytes.
@@ -54,7 +54,7 @@ struct Copied {
     row: usize,
 }
 
-// SAFETY: threads read src, which nobody writes, and write disjoint rows of dst.
+// SAFETY: threads read src, which nothing writes, and write disjoint rows of dst.
 unsafe impl Sync for Copied {}
 
 impl Cache {
@@ -85,7 +85,7 @@ impl Cache {
         Ok(())
     }
 
-    /// A tensor of the step with heads of `size` elements.
+    /// A checked tensor of the step, with heads of `size` elements.
     fn checked(
         &self,
         name: &str,
@@ -165,7 +165,7 @@ impl Cache {
                 if cache.cache.padded > 0 && token >= cache.cache.book.parts()[index].tokens {
                     continue;
                 }
-                // C may have written others.
+                // C may have overwritten slots.
                 let slot = usize::try_from(cache.slot(row)).unwrap_or(usize::MAX);
                 if slot >= slots {
                     continue;
@@ -181,12 +181,12 @@ impl Cache {
     }
 }
 
-/// The cache, as threads read it.
+/// A cache shared by threads, which only read it.
 struct Shared<'a> {
     cache: &'a Cache,
 }
 
-// SAFETY: nothing but the data is written while threads read the slots.
+// SAFETY: while threads read the slots, only the data is written.
 unsafe impl Sync for Shared<'_> {}
 
 impl Shared<'_> {

@@ -1,18 +1,16 @@
 //! The board on which callers publish jobs and workers find them.
 //!
-//! An execution publishes a job in a slot. The caller and the workers claim its blocks. Each thread
-//! claims the blocks of its own share first, so that rows stay in the cache of one core, and then
-//! blocks left in other shares. The caller returns when every block is done. It never waits for a
-//! thread that has claimed nothing, so a worker that the scheduler has not run yet costs nothing.
-//! Workers spin for a short time after their last block and then sleep.
+//! An execution publishes a job in a slot. The caller and the workers claim its blocks. Each thread first claims the
+//! blocks of its own share, so that rows stay in the cache of one core, and then blocks left in other shares. The
+//! caller returns when every block is done. It never waits for a thread that has claimed nothing, so a worker that the
+//! scheduler has not run yet costs nothing. Workers spin for a short time after their last block and then sleep.
 //!
-//! A worker on its caller's CPU keeps the caller from running. The scheduler puts it there when
-//! other processes keep the remaining CPUs busy, or to let those CPUs sleep. The worker then
-//! excludes that CPU from its affinity mask. If no other CPU is left, it claims nothing and sleeps
-//! at once.
+//! A worker on its caller's CPU keeps the caller from running. The scheduler puts it there when other processes keep
+//! the remaining CPUs busy, or to let those CPUs sleep. The worker then excludes that CPU from its affinity mask. If no
+//! other CPU is left, it claims nothing and sleeps at once.
 //!
-//! Publishing, claiming and finishing do not allocate. All shared state comes from types in `sync`,
-//! which a model checker replaces.
+//! Publishing, claiming and finishing do not allocate. All shared state uses types from `sync`, which a model checker
+//! replaces.
 
 use super::event_count::EventCount;
 use super::share::MAX_BLOCKS;
@@ -71,8 +69,8 @@ impl<const SLOTS: usize> Board<SLOTS> {
         outcome
     }
 
-    /// The main loop of worker `worker`, counted from 1. Returns once `ends` is true, which the
-    /// event count must announce.
+    /// The main loop of worker `worker`, counted from 1. Returns once `ends` is true, which must be announced through
+    /// the event count.
     pub(super) fn serve(&self, worker: usize, ends: impl Fn() -> bool) {
         let mut budget = SpinBudget::new();
         let mut affinity = WorkerAffinity::new();

@@ -1,18 +1,18 @@
 //! Several tasks in one parallel region, each with its own blocks.
 //!
-//! The members of a crew claim whole tasks, each first those of its own share, so that a task goes to the same thread
-//! in every job. A task's blocks are offered to the other members, who claim them once no task is left. So small tasks
-//! need no hand-over, and a large one still gets every member. A member waits only for tasks and blocks that others
-//! have claimed. Like the board, a crew does not allocate.
+//! The members of a crew claim whole tasks. Each begins with those of its own share, so that a task goes to the same
+//! thread in every job. A task's blocks are offered to the other members, who claim them once no tasks are left. So
+//! small tasks need no hand-over, and a large one still gets every member. A member waits only for tasks and blocks
+//! that others have claimed. Like the board, a crew does not allocate.
 
 use super::share::{MAX_BLOCKS, Share, shares};
 use super::slot::{MAX_WIDTH, Slot};
 use super::sync::{AtomicU64, Ordering, SpinBudget, yield_now};
 use super::{Body, MAX_SHARES};
 
-/// Tasks, and a slot for the blocks of each that may run at the same time.
+/// Tasks, and a slot for the blocks of each task that may run at the same time.
 pub(crate) struct Crew<'a> {
-    /// As many as there are tasks, or members if these are fewer.
+    /// As many as there are tasks or members, whichever is fewer.
     slots: &'a [Slot],
     tasks: usize,
     width: usize,
@@ -23,10 +23,10 @@ pub(crate) struct Crew<'a> {
     seats: AtomicU64,
 }
 
-/// That of the only job whose shares a crew has.
+/// The generation of the only job in a crew's shares.
 const GENERATION: u32 = 1;
 
-/// A member that runs a task. Its number is below the number of slots.
+/// A member that runs a task. Its index is below the number of slots.
 #[derive(Clone, Copy)]
 pub(crate) struct Member<'a> {
     crew: &'a Crew<'a>,
@@ -38,13 +38,13 @@ struct Running<'a>(&'a AtomicU64);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        // Release ordering makes the task's writes visible to who reads the count.
+        // Release ordering makes the task's writes visible to threads that read the count.
         self.0.fetch_add(1, Ordering::Release);
     }
 }
 
 impl<'a> Crew<'a> {
-    /// Up to `width` members for a number of tasks, at most as many as a job has blocks.
+    /// A crew of up to `width` members for a number of tasks, at most as many as a job may have blocks.
     pub(crate) fn new(slots: &'a [Slot], tasks: usize, width: usize) -> Self {
         let count = shares(width);
         let share = |index: usize| {

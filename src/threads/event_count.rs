@@ -1,5 +1,4 @@
-//! An event count, which tells workers that a job was published: one word that counts events, and a
-//! place to sleep.
+//! An event count: it counts published jobs in one word, and workers sleep on it until there is another.
 
 use super::sync::{AtomicU64, Condvar, Mutex, Ordering};
 use std::sync::PoisonError;

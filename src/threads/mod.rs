@@ -24,8 +24,8 @@ pub(crate) use count::{MAX_THREADS, default_threads, set_threads, threads};
 pub(crate) use crew::{Crew, Member};
 pub(crate) use slot::Slot;
 
-/// Maximum number of shares per job. A thread that finds no work has scanned every share, and each
-/// share is on its own cache line. Jobs with more threads share the shares.
+/// Maximum number of shares per job. A thread that finds no work has scanned every share, and each share is on its own
+/// cache line. With more threads, several use the same share.
 const MAX_SHARES: usize = 32;
 
 /// The most tasks of a [`Crew`].

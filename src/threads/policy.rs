@@ -34,8 +34,8 @@ impl SpinBudget {
     }
 }
 
-/// Decides which jobs try something that may be useless. After each useless try, the number of jobs until the next one
-/// doubles, up to `2^MOST`.
+/// Decides when to try something that may turn out useless. After each useless try, the number of jobs until the next
+/// try doubles, up to `2^MOST`.
 pub(super) struct Backoff<const MOST: u32> {
     /// Tries since the last useful one.
     useless: AtomicU32,
@@ -71,9 +71,8 @@ impl<const MOST: u32> Backoff<MOST> {
 
 /// Decides whether a short job wakes sleeping workers. Long jobs always do.
 ///
-/// Waking costs the caller a system call. It pays only if a worker gets a CPU before this job, or
-/// one soon after it, has finished. At least one job in 32 wakes, so that at most one call in 20
-/// pays for a useless wake.
+/// A wake costs the caller a system call. It pays only if a worker gets a CPU before this job, or one soon after it,
+/// has finished. At least one job in 32 wakes workers, so at most one call in 20 pays for a useless wake.
 pub(super) type WakeThrottle = Backoff<5>;
 
 /// Decides when to try again to start workers that the system refused. A refusal costs some 10 microseconds, and its

@@ -1,7 +1,7 @@
-//! The number of processors that the process may use: those of its affinity mask, within the
-//! limit of its control group. The standard library counts the same way but allocates.
+//! The number of processors that the process may use: those of its affinity mask, limited by its control group. The
+//! standard library counts the same way but allocates.
 
-/// At least 1.
+/// The number of processors, at least 1.
 pub(super) fn available() -> usize {
     system::available()
 }
@@ -50,7 +50,7 @@ mod system {
         groups.lines().filter_map(of_hierarchy).min()
     }
 
-    /// The limit of a line of `/proc/self/cgroup`: `number:controllers:path`.
+    /// The limit from a line of `/proc/self/cgroup`: `number:controllers:path`.
     fn of_hierarchy(line: &str) -> Option<usize> {
         let mut parts = line.splitn(3, ':');
         let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
@@ -78,7 +78,7 @@ mod system {
         whole(quota.parse().ok()?, period.parse().ok()?)
     }
 
-    /// The first version has the numbers in two files; a quota of -1 is none.
+    /// Version 1 has the numbers in two files; a quota of -1 means no limit.
     fn of_old_group(path: &str) -> Option<usize> {
         let number = |file: &str| {
             let mut buffer = [0; 64];
@@ -89,7 +89,7 @@ mod system {
         whole(quota, usize::try_from(number("cpu.cfs_period_us")?).ok()?)
     }
 
-    /// The whole processors of a quota, at least 1.
+    /// The processors of a quota, rounded down, at least 1.
     fn whole(quota: usize, period: usize) -> Option<usize> {
         Some(quota.checked_div(period)?.max(1))
     }
@@ -101,7 +101,7 @@ mod system {
         if path.is_cut() { None } else { read(path.as_c_str(), buffer) }
     }
 
-    /// The beginning of a file, as far as the buffer reaches.
+    /// As much of a file as the buffer holds.
     fn read<'a>(path: &CStr, buffer: &'a mut [u8]) -> Option<&'a str> {
         // SAFETY: the path is a C string.
         let file = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
@@ -137,7 +137,7 @@ mod system {
             assert_eq!(whole(250_000, 100_000), Some(2));
             assert_eq!(whole(50_000, 100_000), Some(1));
             assert_eq!(whole(1, 0), None);
-            // No group is named like this, and one without the controller has no limit.
+            // No group has this name, and a group without the controller has no limit.
             assert_eq!(of_hierarchy("0::/none such/group"), of_hierarchy("0::/"));
             assert_eq!(of_hierarchy("4:memory:/"), None);
             assert_eq!(of_hierarchy("4"), None);

@@ -151,7 +151,7 @@ impl Slot {
     /// Claims and runs blocks until none is left, starting with share `own`. Returns whether this
     /// thread ran a block.
     fn work_on(&self, job: Job, own: usize, is_caller: bool) -> bool {
-        // This job's body, or a later job's if nothing of this one is left to claim.
+        // This job's body, or a later job's if this one has no unclaimed blocks.
         let context = self.body.load(Ordering::Relaxed);
         let (mut has_seat, mut ran) = (is_caller, false);
         let count = shares(job.width());

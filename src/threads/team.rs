@@ -1,7 +1,7 @@
 //! The library's own worker threads, which serve a board of jobs.
 //!
-//! The team is never freed, so a worker that wakes late reads valid memory and finds nothing to
-//! claim. A child of fork() has none of the workers and starts its own team.
+//! The team is never freed, so a worker that wakes late reads valid memory and finds nothing to claim. A child of
+//! fork() has none of the workers and starts its own team.
 
 use super::board::Board;
 use super::policy::StartThrottle;
@@ -21,7 +21,7 @@ struct Team {
     board: Board<SLOTS>,
     /// The number of workers started.
     workers: Mutex<usize>,
-    /// The same, to be read without the lock.
+    /// A copy that is read without the lock.
     worker_count: AtomicUsize,
     starts: StartThrottle,
     /// The number of workers that have entered their main loop; `started` signals each.
@@ -87,9 +87,9 @@ impl Team {
         }
     }
 
-    /// Starts workers until there are `count` and waits until they run. A starting thread
-    /// allocates, and later executions must not. If the system refuses to start more, fewer threads
-    /// do the work, and a later execution asks again.
+    /// Starts workers until there are `count`, and waits until they run: a starting thread allocates, and later
+    /// executions must not. If the system refuses to start more, fewer threads do the work, and a later execution tries
+    /// again.
     #[inline]
     fn grow(&'static self, count: usize) {
         if self.worker_count.load(Ordering::Relaxed) < count {
@@ -218,7 +218,7 @@ mod tests {
         });
     }
 
-    /// A slot reused for a larger job hands out no block before that job is written.
+    /// A slot that is reused for a larger job hands out no block before that job is written.
     #[test]
     fn jobs_of_changing_size_run_every_block_once() {
         std::thread::scope(|scope| {

@@ -71,8 +71,8 @@ fn a_job_admits_no_more_threads_than_its_width() {
     let outcome = scope(|scope| {
         let (joined, tried, both) = (Barrier::new(2), Barrier::new(2), Barrier::new(2));
         let body = |block| {
-            // The worker with a seat stays in its block until the other one has tried to join, and the caller has
-            // the other block.
+            // The worker with a seat stays in its block until the other one has tried to join. The caller has the other
+            // block.
             if block == 1 {
                 joined.wait();
                 tried.wait();

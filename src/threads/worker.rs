@@ -1,7 +1,7 @@
-//! Starts threads. The system call reports a lack of memory; the standard library allocates first, and aborts the
-//! process if that fails.
+//! Starts threads with the system call, which reports a lack of memory. The standard library allocates first and aborts
+//! the process if that fails.
 
-/// What a worker thread does.
+/// The work of worker threads.
 pub(super) trait Work: Sync + 'static {
     /// Runs on each thread that [`start`] starts.
     fn work(&'static self);
@@ -19,10 +19,10 @@ mod posix {
     use std::ffi::c_void;
     use std::fmt::Write;
 
-    /// Bytes of a stack, as the standard library's threads have.
+    /// Bytes of a stack, as for the standard library's threads.
     const STACK: usize = 2 << 20;
 
-    /// Starts a thread. Returns whether the system did.
+    /// Starts a thread. Returns whether the system started it.
     pub(in super::super) fn start<W: Work>(work: &'static W) -> bool {
         extern "C" fn run<W: Work>(context: *mut c_void) -> *mut c_void {
             // SAFETY: the context is the reference below.
@@ -71,7 +71,7 @@ mod posix {
 mod standard {
     use super::Work;
 
-    /// Starts a thread. Returns whether the system did.
+    /// Starts a thread. Returns whether the system started it.
     pub(in super::super) fn start<W: Work>(work: &'static W) -> bool {
         std::thread::Builder::new().spawn(move || work.work()).is_ok()
     }
