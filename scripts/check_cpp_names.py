@@ -2,9 +2,9 @@
 """Compares the list of oneDNN's C++ names with the headers of an installed oneDNN.
 
 tests/symbols/onednn_cpp.txt lists the classes, members, enumerators and functions of oneDNN's C++
-interface that concern what libnorm has; tests/consumers proves that norm.hpp has each of them.
-tests/symbols/onednn_cpp_absent.txt lists those that libnorm lacks, with the reason. Together they
-must be what the headers declare in the same classes.
+interface that libnorm should have; tests/consumers proves that norm.hpp has each of them.
+tests/symbols/onednn_cpp_absent.txt lists those that libnorm lacks, with the reason. Together the two
+lists must be everything that the headers declare in these classes.
 
     python3 -m venv VENV && VENV/bin/pip install onednn-devel==2026.1.0
     scripts/check_cpp_names.py VENV/include
@@ -23,7 +23,7 @@ LIST = ROOT / "tests" / "symbols" / "onednn_cpp.txt"
 ABSENT = ROOT / "tests" / "symbols" / "onednn_cpp_absent.txt"
 HEADERS = ["dnnl_common.hpp", "dnnl.hpp"]
 
-# The classes and enumerations of what libnorm has. The values of format tags are compared by
+# The classes and enumerations that libnorm has. The values of format tags are compared by
 # check_enumerators.py; many name weights of convolutions.
 SCOPES = {
     "",
@@ -72,7 +72,7 @@ def tokens(text):
 
 
 def behind(words, at, begin, end):
-    """The index behind a balanced group that starts at `at`."""
+    """The index after the balanced group that starts at `at`."""
     depth = 0
     while True:
         depth += (words[at] == begin) - (words[at] == end)
@@ -123,7 +123,7 @@ class Reader:
                 self.found.append((kind or own[0], self.path(), name))
 
     def read(self):
-        """All declarations."""
+        """Reads all declarations."""
         at, statement = 0, []
         while at < len(self.words):
             word = self.words[at]
@@ -148,7 +148,7 @@ class Reader:
         return self.found
 
     def open(self, at, statement):
-        """Enters a scope, or skips a body; the next index and what is left of the statement."""
+        """Enters a scope or skips a body. Returns the next index and the rest of the statement."""
         first = statement[0] if statement else ""
         if first in ("namespace", "extern"):
             name = statement[1] if first == "namespace" and len(statement) > 1 else ""
@@ -187,7 +187,7 @@ class Reader:
 
 
 def theirs(include):
-    """The lines of the list that the headers call for."""
+    """The lines that the list should have according to the headers."""
     lines = set()
     for header in HEADERS:
         text = (include / "oneapi" / "dnnl" / header).read_text()

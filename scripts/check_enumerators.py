@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares include/norm.h with the headers of an installed oneDNN.
 
-Whatever both declare (norm_x and dnnl_x, NORM_X and DNNL_X) must agree: the value of every
+Everything that both declare (norm_x and dnnl_x, NORM_X and DNNL_X) must agree: the value of every
 enumerator and argument id, the prototype of every function, the layout of every struct. Values that
 only libnorm has must lie outside oneDNN's range: argument ids from 0x40000000, other enumerators
 from 0x01000000.
@@ -44,7 +44,7 @@ def theirs(name):
 
 
 def rename(text):
-    """A C text with libnorm's names replaced by oneDNN's."""
+    """C source with libnorm's names replaced by oneDNN's."""
     return re.sub(r"\b(?:const_)?(?:norm|NORM)_\w+", lambda match: theirs(match[0]), text)
 
 
@@ -56,7 +56,7 @@ class Compiler:
         self.command += ["-I", str(include), "-I", str(ROOT / "include")]
 
     def run(self, text, *options):
-        """Compiles a text read from standard input."""
+        """Compiles a source text from standard input."""
         return subprocess.run(
             self.command + [*options, "-x", "c", "-"],
             input=text,
@@ -123,7 +123,7 @@ def structs(text, prefix):
 
 
 def check_values(compiler, our_text, their_text):
-    """Mismatches among enumerators and macros, and how many are shared."""
+    """The mismatches among enumerators and macros, and the number of shared ones."""
     our_macros = set(macros(compiler.preprocess(OURS, "-dM"), "NORM")) - NO_VALUES
     our_names = enumerators(our_text) + sorted(our_macros)
     their_macros = macros(compiler.preprocess(THEIRS, "-dM"), "DNNL")
@@ -143,7 +143,7 @@ def check_values(compiler, our_text, their_text):
 
 
 def check_functions(compiler, our_text, their_text):
-    """Redeclares each shared function under oneDNN's name: the compiler reports mismatches."""
+    """Redeclares each shared function under oneDNN's name, so the compiler reports mismatches."""
     their_functions = functions(their_text, "dnnl")
     shared = {n: d for n, d in functions(our_text, "norm").items() if theirs(n) in their_functions}
     problems = []
@@ -155,7 +155,7 @@ def check_functions(compiler, our_text, their_text):
 
 
 def check_structs(compiler, our_text, their_text):
-    """Size, members and their offsets."""
+    """Compares the sizes of structs, and their members and offsets."""
     ours, others = structs(our_text, "norm"), structs(their_text, "dnnl")
     shared = [name for name in ours if theirs(name) in others]
     problems = []
@@ -176,7 +176,7 @@ def check_structs(compiler, our_text, their_text):
 
 
 def main():
-    """Runs all comparisons and prints what differs."""
+    """Runs all comparisons and prints the differences."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

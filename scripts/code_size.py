@@ -6,11 +6,11 @@
     scripts/code_size.py --bless    # records
 
 An entry is a function `entry_<level>` that `entry_points!` makes: a kernel for one combination of types and
-parameters. A row of the record is an operation (or a shared room), a kernel and a level; the last row is the
-section .text. The number of entries must be the recorded one: a kernel for one more combination is paid for by
-every build. Bytes may grow by the tolerance and shrink freely. The numbers do not depend on the machine's load,
-but on the compiler and the architecture; the recorded ones are from the toolchain in rust-toolchain.toml on
-x86_64. Needs binutils and Python 3.9 or later.
+parameters. A row of the record is an operation (or a shared folder), a kernel and a level; the last row is the
+section .text. The number of entries must be the recorded one, because every build pays for one more combination.
+Bytes may grow by the tolerance and shrink freely. The numbers do not depend on the machine's load, but on the
+compiler and the architecture; the recorded ones are from the toolchain in rust-toolchain.toml on x86_64. Needs
+binutils and Python 3.9 or later.
 Exit status: 0 within the tolerance, 1 not, 2 something failed.
 """
 
@@ -24,15 +24,15 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORD = ROOT / "scripts" / "code_size.csv"
 TITLES = ["operation", "kernel", "level", "entries", "bytes"]
-# The tolerance for the bytes of a row: a small change of a shared function moves them a little.
+# The tolerance for the bytes of a row, since a small change of a shared function moves them a little.
 SLACK = 0.05
 TEXT = ("", ".text", "")
-# Path of the module, name of the module of entries, level.
+# The path of the module, the name of the module of entries, the level.
 ENTRY = re.compile(r"norm(?:\[[0-9a-f]+\])?::([\w:]+)::(\w*entries)::(\w+)::entry_\3(?:::<.*>)?$")
 
 
 def run(*command):
-    """What a program prints."""
+    """The output of a program."""
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError) as error:
@@ -53,7 +53,7 @@ def row_of(symbol):
 
 
 def count(library):
-    """Entries and bytes by operation, kernel and level, and the size of .text."""
+    """Counts entries and bytes by operation, kernel and level, and the size of .text."""
     counted = {}
     for line in run("nm", "-C", "-S", "--defined-only", library).splitlines():
         words = line.split(maxsplit=3)
@@ -71,7 +71,7 @@ def count(library):
 
 
 def verdict(now, then):
-    """What is wrong with a row; an empty text if nothing is."""
+    """What is wrong with a row; empty if nothing is."""
     if not now or not then:
         return "not recorded" if now else "recorded, but not in the library"
     if now[0] != then[0]:

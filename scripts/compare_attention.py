@@ -7,18 +7,18 @@
 Libraries that are not installed are skipped, and the output says so. Every library gets the same numbers in the same
 type, warm buffers and the same number of threads.
 
-torch       scaled_dot_product_attention. Keys and values that several heads share are given as they are (enable_gqa)
-            and, as another peer, repeated before the clock starts. In a decode the heads of a group are folded into
-            queries, so that they share one pass over the keys. Windows are a mask of bool. Backward is that of autograd.
+torch       scaled_dot_product_attention. Keys and values that several heads share are passed shared (enable_gqa) and,
+            as another peer, repeated before the clock starts. In a decode the heads of a group are folded into
+            queries, so that they share one pass over the keys. Windows are a bool mask. Backward is autograd's.
 onnxruntime GroupQueryAttention, which also copies keys and values to its cache; in a decode it appends one token.
-            Forward, f32 and f16.
+            Only forward, f32 and f16.
 
-A ratio is the median of the ratios of neighbouring samples, above 1 where libnorm is faster. Errors are against f64:
-the root of the mean square of some rows, relative to that of the rows; of backward, of the gradient of queries. With a window
+A ratio is the median of the ratios of adjacent samples, above 1 where libnorm is faster. Errors are against f64: the
+RMS error of some rows, relative to the RMS of the rows; for backward, of the gradient of queries. With a window,
 `pairs` is how many times fewer pairs of a query and a key there are than without, and `gain` how many times faster
-libnorm is. `GB/s` is the cache of a decode over libnorm's time.
---csv writes every cell to a file. Exit status: 0 measured, 1 a result is wrong, 2 something failed. No time ever
-decides it.
+libnorm is. `GB/s` is the size of a decode's cache over libnorm's time.
+--csv writes every cell to a file. Exit status: 0 measured, 1 a result is wrong, 2 something failed. Times do not
+affect it.
 """
 
 import argparse
@@ -34,9 +34,9 @@ GROUPS = ["prefill", "window", "decode", "backward"]
 LENGTHS = {"prefill": [512, 2048, 8192], "decode": [1024, 8192], "backward": [512, 2048]}
 WINDOWS = ["512:2048", "4096:8192"]
 BATCHES = {"prefill": [1], "window": [1], "decode": [1, 8], "backward": [1]}
-# Error against f64; of a wrong mask it is about 1.
+# The largest error against f64. A wrong mask gives about 1.
 TOLERANCE = {"f32": 1e-4, "f16": 2e-2, "bf16": 1e-1}
-# Rows that are computed in f64.
+# Rows that are also computed in f64.
 SAMPLES = 24
 REASONS = {}
 
@@ -66,12 +66,12 @@ class Case:
         return max(0, last - self.window) if self.window else 0, last
 
     def pairs(self):
-        """How many times fewer pairs a window has."""
+        """How many times fewer pairs the window has."""
         window, tokens = self.window, self.tokens
         return tokens * (tokens + 1) / 2 / (window * (window + 1) / 2 + (tokens - window) * window)
 
     def expected(self):
-        """Some places of queries, and the rows of the result in f64, or of the gradient of queries."""
+        """Some queries, and their rows of the result, or of the gradient of queries, in f64."""
         np, random = self.np, self.np.random.default_rng(2)
         limits = (self.batch, self.heads, self.queries)
         places = [tuple(int(random.integers(limit)) for limit in limits) for _ in range(SAMPLES)]
@@ -91,7 +91,7 @@ class Case:
         return places, np.array(rows)
 
     def error(self, result, expected):
-        """The error of a result of the shape of q."""
+        """The error of a result with the shape of q."""
         places, rows = expected
         found = self.np.array([self.np.asarray(result[place], dtype=self.np.float64) for place in places])
         error = math.sqrt(((found - rows) ** 2).mean() / (rows**2).mean())
@@ -184,7 +184,7 @@ def of_onnx_runtime(case, threads):
     batch, decode = case.batch, case.group == "decode"
 
     def flat(x):
-        """Sequences x tokens x heads and elements."""
+        """Reshapes to sequences x tokens x (heads and elements)."""
         return np.ascontiguousarray(x.swapaxes(1, 2)).reshape(batch, x.shape[2], -1)
 
     inputs = {"q": flat(case.q), "k": flat(case.k[:, :, -case.queries :]), "v": flat(case.v[:, :, -case.queries :])}
@@ -219,7 +219,7 @@ def of_onnx_runtime(case, threads):
         values = {name: onnxruntime.OrtValue.ortvalue_from_numpy(x) for name, x in {**given, **numbers}.items()}
         for name, value in values.items():
             binding.bind_ortvalue_input(name, value)
-        # In a decode the cache is appended to in its place.
+        # A decode appends to the cache in place.
         for name, past, like in (("k1", "past_k", case.k), ("v1", "past_v", case.v)):
             values[name] = values[past] if decode else onnxruntime.OrtValue.ortvalue_from_numpy(like.copy())
             binding.bind_ortvalue_output(name, values[name])
@@ -234,7 +234,7 @@ def of_onnx_runtime(case, threads):
         rows = values["y"].numpy().reshape(batch, case.queries, case.heads, case.size)
         return rows.swapaxes(1, 2)
 
-    # The closure keeps arrays and values alive.
+    # Captured by the closure, so that arrays and values stay alive.
     holds = (given, numbers, values)
     yield "onnxruntime", lambda: session.run_with_iobinding(binding), lambda: holds and result()
 
@@ -243,7 +243,7 @@ PEERS = {"torch": of_torch, "onnxruntime": of_onnx_runtime}
 
 
 def versions():
-    """What is compared, and where."""
+    """The versions of the libraries, and the machine."""
     import libnorm
     import numpy
 
@@ -257,7 +257,7 @@ def versions():
 
 
 def run(case, arguments):
-    """One line: our time, and the ratio and error of every peer."""
+    """Measures a case. Returns a row: our time, and the ratio and error of every peer."""
     from compare_frameworks import contest, sample
 
     expected = case.expected()
@@ -298,7 +298,7 @@ def problems(group, arguments):
 
 
 def table(np, group, dtype, arguments, rows):
-    """The table of a group in a type; whether a result is wrong."""
+    """Prints the table of a group in a type. Returns whether a result is wrong."""
     heads = tuple(map(int, arguments.heads.split(":"))) + (arguments.size,)
     print(f"\n### {group}, {dtype}, {arguments.heads} heads of {arguments.size}, {arguments.threads} thread(s)\n")
     print("| batch | tokens | window | libnorm, us | error | peers: ratio (error) | |\n|---|---|---|---|---|---|---|")
@@ -335,7 +335,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--csv", type=pathlib.Path, help="write every cell to this file")
     arguments = parser.parse_args()
-    # --help needs nothing beside this file.
+    # --help needs nothing but this file.
     from compare_frameworks import KEEP_MEMORY, set_threads
 
     settings = {**KEEP_MEMORY, "OMP_NUM_THREADS": str(arguments.threads)}

@@ -9,12 +9,12 @@
 
 Libraries that are not installed are skipped, and the output says so. Every library gets the same data in the
 same type, warm buffers and the same number of threads. All are called from Python, which adds a microsecond or
-two per call; scripts/python_overhead.py measures libnorm's part. PyTorch and candle allocate their outputs;
-glibc is set to keep freed memory, because large outputs would page-fault on every call otherwise. torch.compile
-compiles for each shape. A ratio is the median of the ratios of neighbouring samples, above 1 where libnorm is
+two per call; scripts/python_overhead.py measures libnorm's overhead. PyTorch and candle allocate their outputs;
+glibc is set to keep freed memory, because large outputs would otherwise page-fault on every call. torch.compile
+compiles for each shape. A ratio is the median of the ratios of adjacent samples, above 1 where libnorm is
 faster. Results are compared before timing.
 --csv writes every cell to a file (docs/performance/zen5-frameworks.csv is one).
-Exit status: 0 measured, 1 results differ, 2 something failed. No time ever decides it.
+Exit status: 0 measured, 1 results differ, 2 something failed. Times do not affect it.
 """
 
 import argparse
@@ -27,7 +27,7 @@ import sys
 import time
 
 SHAPES = ["1x4096", "4x4096", "32x4096", "128x1024", "257x768", "512x4096", "2048x8192", "4096x4096"]
-# RMS, backward, what is computed around the norm.
+# Whether RMS, whether backward, and what is computed around the norm.
 OPERATIONS = {
     "layer_norm forward": (False, False, None),
     "rms_norm forward": (True, False, None),
@@ -50,7 +50,7 @@ KEEP_MEMORY = {
 
 
 def sample(call, seconds):
-    """The time of one execution, averaged over enough of them to measure."""
+    """The time of one execution, averaged over enough executions to measure."""
     count = 1
     while True:
         begin = time.perf_counter()
@@ -93,18 +93,18 @@ class Comparison:
                 frameworks.REASONS[name] = f"no --{name}"
         # Cells by peer: the ratio, operation and type, shape.
         self.all = {}
-        # The same as lines of --csv.
+        # The same, as lines of --csv.
         self.rows = []
 
     def others(self, case):
-        """The peers that can run a case."""
+        """The peers that support a case."""
         yield from frameworks.of_torch(case, self.threads)
         yield from frameworks.of_onnx_runtime(case, self.threads)
         yield from frameworks.of_ggml(case, self.threads, self.ggml)
         yield from frameworks.of_candle(case, self.candle)
 
     def row(self, np, operation, dtype, shape):
-        """Our time and the ratios of a shape, by peer."""
+        """Our time, and the ratios of a shape by peer."""
         dims = tuple(map(int, shape.split("x")))
         case = frameworks.Case(np, OPERATIONS[operation], dtype, dims, EPSILON)
         ours, our_result = frameworks.of_libnorm(case)
@@ -126,7 +126,7 @@ class Comparison:
         return statistics.median(times) if times else math.nan, ratios
 
     def table(self, np, operation, dtype, shapes):
-        """The table of an operation in a type."""
+        """Prints the table of an operation in a type."""
         rows = {shape: self.row(np, operation, dtype, shape) for shape in shapes}
         peers = [peer for peer in PEERS if any(peer in ratios for _, ratios in rows.values())]
         print(f"\n### {operation}, {dtype}, {self.threads} thread(s)\n")
@@ -141,7 +141,7 @@ class Comparison:
         print(f"| geometric mean | | {' | '.join(means)} |", flush=True)
 
     def end(self):
-        """The geometric means over all operations and types: shapes down, peers across."""
+        """Prints the geometric means over all operations and types: shapes down, peers across."""
         peers = [peer for peer in PEERS if peer in self.all]
 
         def line(name, field):
@@ -179,7 +179,7 @@ def main():
     parser.add_argument("--shape", action="append", help="ROWSxCOLS (default: eight shapes)")
     parser.add_argument("--csv", type=pathlib.Path, help="write every cell to this file")
     arguments = parser.parse_args()
-    # --help needs nothing beside this file.
+    # --help needs nothing but this file.
     global frameworks
     import frameworks
 

@@ -7,13 +7,13 @@
 Data, threads and ratios are as in scripts/compare_frameworks.py: above 1 libnorm is faster. Libraries that are not
 installed are skipped, and the output says so. Results are compared before timing.
 
-rope     Heads of 128, half-split pairs, each row at a position of its own. libnorm computes the angles; PyTorch
+rope     Heads of 128, half-split pairs, each row at its own position. libnorm computes the angles; PyTorch
          (x * cos + rotate_half(x) * sin, as in transformers) and ONNX Runtime (RotaryEmbedding) read tables.
-swiglu   silu(gate) * up of two tensors; ONNX Runtime: QuickGelu and Mul, f32 alone. Backward gives both gradients;
-         PyTorch's is that of autograd.
+swiglu   silu(gate) * up of two tensors; ONNX Runtime: QuickGelu and Mul, only f32. Backward computes both gradients;
+         PyTorch's is autograd's.
 softmax  Over the last dimension; backward from the result.
 
-Exit status: 0 measured, 1 results differ, 2 something failed. No time ever decides it.
+Exit status: 0 measured, 1 results differ, 2 something failed. Times do not affect it.
 """
 
 import argparse
@@ -50,11 +50,11 @@ class Case:
             self.x = self.decode(self.encode(e / e.sum(-1, keepdims=True)))
 
     def encode(self, array):
-        """In the problem's type."""
+        """Converts to the problem's type."""
         return self.aligned(array.astype(self.type))
 
     def decode(self, array):
-        """From the problem's type."""
+        """Converts from the problem's type."""
         return self.aligned(array.astype(self.np.float32))
 
     def heads(self):
@@ -99,7 +99,7 @@ def of_libnorm(case):
 
 
 def bfloat16(case, array):
-    """An array of the library, which NumPy cannot import in bfloat16."""
+    """An array of the library, because NumPy cannot import bfloat16."""
     import torch
 
     return torch.from_dlpack(array).float().numpy().astype(case.np.float32)
@@ -213,7 +213,7 @@ def of_onnx_runtime(case, threads):
     except Exception as error:  # pylint: disable=broad-except
         REASONS[f"onnxruntime, {case.operation} in {case.dtype}"] = str(error).splitlines()[0]
         return
-    # The closure keeps arrays and values alive.
+    # Captured by the closure, so that arrays and values stay alive.
     holds = (arrays, values)
     yield "onnxruntime", lambda: session.run_with_iobinding(binding), lambda: (
         holds and case.decode(result).reshape(case.shape)
@@ -227,7 +227,7 @@ class Comparison:
         self.threads, self.rounds, self.wrong, self.cells = threads, rounds, False, []
 
     def row(self, case):
-        """Our time and the ratios of a case, by peer."""
+        """Our time, and the ratios of a case by peer."""
         import compare_frameworks
 
         ours, our_result = of_libnorm(case)
@@ -248,7 +248,7 @@ class Comparison:
         return ours, ratios
 
     def table(self, np, operation, dtype, shapes):
-        """The table of an operation in a type."""
+        """Prints the table of an operation in a type."""
         rows = {s: self.row(Case(np, operation, dtype, tuple(map(int, s.split("x"))))) for s in shapes}
         peers = [peer for peer in PEERS if any(peer in ratios for _, ratios in rows.values())]
         print(f"\n### {operation}, {dtype}, {self.threads} thread(s)\n")

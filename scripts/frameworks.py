@@ -1,8 +1,8 @@
 """PyTorch, ONNX Runtime, ggml and candle behind one interface, for compare_frameworks.py.
 
 Each function yields its library's ways to run a case: a name, a call, and a function that returns the last
-call's result in f32. A library that is not installed, or cannot run the case, yields nothing and says why in
-`REASONS`. Arrays are NumPy's, with bfloat16 of ml_dtypes.
+call's result in f32. A library that is not installed, or does not support the case, yields nothing and puts the
+reason in `REASONS`. Arrays are NumPy's, with bfloat16 from ml_dtypes.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ def aligned(np, array):
 class Case:
     """A problem: x, residual and dy of rows x cols, scale and shift, in f32 with values representable in the type.
 
-    With `around` "residual" x and residual are added first, with "quantized" the result is int8 with a scale for
+    With `around` "residual", x and residual are added first; with "quantized", the result is int8 with a scale for
     each row."""
 
     def __init__(self, np, operation, dtype, shape, epsilon):
@@ -44,16 +44,16 @@ class Case:
         self.scale, self.shift = numbers(cols), numbers(cols)
 
     def encode(self, array):
-        """In the problem's type."""
+        """Converts to the problem's type."""
         return aligned(self.np, array.astype(self.type))
 
     def decode(self, array):
-        """From the problem's type."""
+        """Converts from the problem's type."""
         return aligned(self.np, array.astype(self.np.float32))
 
 
 def of_libnorm_around(case):
-    """This library: the sum with a residual and its norm, or a norm that is quantized."""
+    """This library: the norm of the sum with a residual, or a quantized norm."""
     import libnorm
 
     np = case.np
@@ -229,7 +229,7 @@ def of_onnx_runtime(case, threads):
     except Exception as error:  # pylint: disable=broad-except
         REASONS[f"onnxruntime, {op[0]} in {case.dtype}"] = str(error).splitlines()[0]
         return
-    # The closure keeps arrays and values alive.
+    # Captured by the closure, so that arrays and values stay alive.
     holds = (encoded, values)
     yield "onnxruntime", lambda: session.run_with_iobinding(binding), lambda: holds and case.decode(results["y"])
 
@@ -255,7 +255,7 @@ class GgmlPlan(ctypes.Structure):
 
 
 def load_ggml(folder):
-    """ggml's two libraries: base and CPU backend."""
+    """Loads ggml's two libraries: base and CPU backend."""
     base = ctypes.CDLL(str(pathlib.Path(folder) / "libggml-base.so"), mode=ctypes.RTLD_GLOBAL)
     cpu = ctypes.CDLL(str(pathlib.Path(folder) / "libggml-cpu.so"))
     pointer, size = ctypes.c_void_p, ctypes.c_int64
@@ -317,7 +317,7 @@ def of_ggml(case, threads, libraries):
 
 
 def load_candle(library):
-    """The library built from compare_candle."""
+    """Loads the library built from compare_candle."""
     lib, pointer, size = ctypes.CDLL(str(library)), ctypes.c_void_p, ctypes.c_size_t
     lib.candle_norm_new.restype = pointer
     lib.candle_norm_new.argtypes = [pointer] * 3 + [size, size, ctypes.c_float, ctypes.c_int]

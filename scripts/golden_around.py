@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Writes golden vectors of what stands around a normalization: residual, gates, partial RMS, 1 + scale,
+"""Writes golden vectors for the steps around a normalization: residual, gates, partial RMS, 1 + scale,
 rounding before the scale, dynamic scales.
 
     python3.11 -m venv VENV
     VENV/bin/pip install -r scripts/requirements.txt
     VENV/bin/python scripts/golden_around.py tests/data/golden_around.txt
 
-Written with Python 3.11, torch 2.15.0, transformers 5.23.0. The file is text, a line per tensor, its name
-first. It has three parts:
+Written with Python 3.11, torch 2.15.0, transformers 5.23.0. The file is text with one line
+per tensor, which begins with its name. It has three parts:
 
 - `case FLAGS WORDS`: PyTorch's autograd in f64. The letters are benchdnn's (C scale, H shift, M rms, P 1 + scale,
   O and I gates); the words are `residual`, `swish`, `logistic`, `partial=N`. The gradient of the stored sum is
   part of diff_src.
-- `llama TYPE`: bits of LlamaRMSNorm of transformers. A row is taken if the same formula in f64 gives the same
-  bits: in other rows the rounding of PyTorch's own f32 arithmetic decides.
-- `quantized TYPE`: the bits of scales and elements of blocks of 1 x 128, by PyTorch's conversions.
+- `llama TYPE`: bits of transformers' LlamaRMSNorm. Only rows for which the same formula in f64 gives the same bits;
+  the others depend on the rounding of PyTorch's f32 arithmetic.
+- `quantized TYPE`: the bits of scales and elements of 1 x 128 blocks, by PyTorch's conversions.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def bits(name, tensor):
 
 
 def make_inputs():
-    """{name: f64 tensor}: exact in bf16 and f16, and the sum in both as well."""
+    """{name: f64 tensor} of the inputs. They and the sum are exact in bf16 and f16."""
     rng = random.Random(SEED)
 
     def pick(count, low, high, unit):

@@ -6,9 +6,9 @@
     LD_LIBRARY_PATH=VENV/lib OCL_ICD_FILENAMES=VENV/lib/libintelocl.so \\
         VENV/bin/python scripts/golden_dropout.py VENV/lib/libdnnl.so.3 tests/data/golden_dropout.txt
 
-Written with onednn 2026.1.0, which is oneDNN 3.13. Eltwise linear (x -> x) of ones, 3 x 45 in f32, with dropout. A line
-per mask: probability, type of the seed, seed, offset or `none`, and the mask: hexadecimal digits of four elements each,
-the first of them in the lowest bit. After it the bits of the value that an element gets that stays, `none` if none does.
+Written with onednn 2026.1.0, which is oneDNN 3.13. Eltwise linear (x -> x) of ones, 3 x 45 in f32, with dropout. One
+line per mask: probability, type of the seed, seed, offset or `none`, the mask in hexadecimal digits of four elements
+(the first in the lowest bit), and the bits of the value of kept elements, `none` if there are none.
 """
 
 import argparse
@@ -64,7 +64,7 @@ class Library:
 
 
 def mask_of(library, probability, kind, seed, offset):
-    """The mask, and the bits of what stays."""
+    """The mask, and the bits of the kept value."""
     data, bytes_ = library.desc((ROWS, COLS), F32), library.desc((ROWS, COLS), U8)
     seed_type = {"s32": S32, "s64": S64}[kind]
     attr = library.create("primitive_attr_create")

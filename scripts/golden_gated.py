@@ -5,10 +5,10 @@
     VENV/bin/pip install -r scripts/requirements.txt
     VENV/bin/python scripts/golden_gated.py tests/data/golden_gated.txt
 
-Written with Python 3.11, torch 2.15.0. The functions are torch.nn.functional's silu, gelu, leaky_relu and sigmoid;
-swish with another alpha, and limits, are written out as GPT-OSS has them: torch.clamp, then (up + shift) times the
-function. Inputs are exact in bf16, and so in f32. Some lie beyond the limits, on both sides; none lies on them,
-where derivatives are a choice.
+Written with Python 3.11, torch 2.15.0. The functions are torch.nn.functional's silu, gelu, leaky_relu and sigmoid.
+Swish with another alpha and limits are written out as in GPT-OSS: torch.clamp, then (up + shift) times the function.
+Inputs are exact in bf16, and so in f32. Some are beyond the limits, on both sides; none is on a limit, where the
+derivative is a matter of convention.
 """
 
 import argparse
@@ -23,7 +23,7 @@ except ImportError:
 COUNT = 40
 SEED = 33
 FUNCTIONS = ("swish", "gelu_erf", "gelu_tanh", "relu", "logistic", "linear")
-# alpha, limit and shift; a limit of 0 stands for none.
+# alpha, limit and shift; a limit of 0 means none.
 NUMBERS = ((1.0, 0.0, 0.0), (1.702, 7.0, 1.0), (0.25, 2.0, -0.5))
 
 
@@ -60,7 +60,7 @@ def activation(function, g, alpha):
 
 def make_results(inputs, function, numbers):
     """{name: f64 tensor} of the results, by autograd."""
-    # PyTorch's constants in f32 are the library's.
+    # In f32, PyTorch's constants equal the library's.
     alpha, limit, shift = (float(torch.tensor(number, dtype=torch.float32)) for number in numbers)
     gate, up = (inputs[name].clone().requires_grad_() for name in ("gate", "up"))
     g = gate.clamp(max=limit) if limit else gate

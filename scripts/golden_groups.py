@@ -11,7 +11,7 @@ torch.nn.functional.group_norm; grouped RMS normalization, which PyTorch does no
 elements, so that every input and every statistic is exact in f32. rms is not 1, scale is not 1 and
 mean(scale*diff_dst) is not 0: weaker data hides wrong gradients.
 
-After the sets of flags come `case FLAGS WORDS`: the letters are benchdnn's (P 1 + scale, O and I gates), the words
+The sets of flags are followed by `case FLAGS WORDS`: the letters are benchdnn's (P 1 + scale, O and I gates), the words
 `residual`, `swish`, `logistic`. The gradient of the stored sum is part of diff_src.
 """
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes golden values of rope: frequencies of a configuration of each scaling, and rotated heads, by transformers.
+"""Writes golden values of rope, by transformers: frequencies for a configuration of each scaling, and rotated heads.
 
     python3.11 -m venv VENV
     VENV/bin/pip install -r scripts/requirements.txt
     VENV/bin/python scripts/golden_rope.py tests/data/golden_rope.txt
 
 Written with Python 3.11, torch 2.15.0, transformers 5.23.0. Frequencies are those of transformers'
-ROPE_INIT_FUNCTIONS for the sizes and parameters of published models. They compute in torch.float, which is f64 here:
-in f32 their own roundings are several ulp. Each line `frequencies` is followed by the library's scaling and
+ROPE_INIT_FUNCTIONS for the sizes and parameters of published models. They compute in torch.float, here set to
+f64, because in f32 their roundings are several ulp. Each line `frequencies` is followed by the library's scaling and
 parameters, the magnitude and the values. Heads are rotated in f64 by transformers' apply_rotary_pos_emb (half split)
 and by complex numbers (interleaved).
 """
@@ -75,7 +75,7 @@ def text(values):
 
 
 def rotated(out):
-    """Heads, positions and frequencies, and what they are rotated to."""
+    """Heads, positions and frequencies, and the rotated heads."""
     from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
     rng = random.Random(5)

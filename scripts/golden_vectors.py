@@ -5,8 +5,8 @@
     VENV/bin/pip install -r scripts/requirements.txt
     VENV/bin/python scripts/golden_vectors.py tests/data/golden.txt
 
-Written with Python 3.11, torch 2.15.0. The file is text, a line per tensor, its name first: the
-inputs, then the results of each set of flags (benchdnn's letters: G global stats, C scale, H shift, M rms).
+Written with Python 3.11, torch 2.15.0. The file is text with one line per tensor, which begins with its name:
+the inputs, then the results of each set of flags (benchdnn's letters: G global stats, C scale, H shift, M rms).
 The inputs are chosen so that
 
 - every input and every statistic is exact in f32. The library's backward reads f32 statistics and autograd

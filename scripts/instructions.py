@@ -21,7 +21,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORD = ROOT / "scripts" / "instructions.csv"
-# The tolerance: compiler versions arrange loops a little differently.
+# The tolerance, since compiler versions arrange loops a little differently.
 SLACK = 0.08
 PROBLEMS = [
     (isa, direction, dt, flags, shape)
@@ -42,7 +42,7 @@ PROBLEMS = [
 
 
 def count(benchdnn, problem):
-    """Instructions per element of one execution."""
+    """Counts the instructions per element of one execution."""
     isa, direction, dt, flags, shape = problem
     command = [
         "valgrind",

@@ -7,18 +7,18 @@
     scripts/loop_instructions.py --cycles icelake-server    # also predicts cycles; compares nothing
 
 instructions.py does the same for the levels that callgrind can run. This script reads the disassembly of
-libnorm.so, so it runs on machines without AVX-512, too. In each kernel it finds the innermost loops that load
+libnorm.so, so it also runs on machines without AVX-512. In each kernel it finds the innermost loops that load
 or store 64-byte vectors, as natural loops of the control flow graph. A loop's count is its instructions per 64
 bytes that its fastest pointer advances, so unrolling does not change it; the number of spilled vectors
-(accesses through the stack pointer) follows after a plus sign. Every block of a loop counts as one pass, rarely
-taken or not. How often the compiler repeats a loop for the values of a flag, and how it arranges the long loops
-of rare types and steps, varies with changes elsewhere in the library. So three loops are recorded and compared:
-the shortest, the one at the first quarter and the median. A kernel fails if one of them exceeds its recorded
+(accesses through the stack pointer) follows after a plus sign. Every block of a loop counts once, even if it is
+rarely executed. How often the compiler repeats a loop for the values of a flag, and how it arranges the long loops
+of rare types and strides, varies with changes elsewhere in the library. So three loops are recorded and compared:
+the shortest, the one at the first quartile and the median. A kernel fails if one of them exceeds its recorded
 count by more than the tolerance or spills more. Look at the loop then, and record the new count if the change is
 intended.
-The symbols of a build in this workspace have the types that a kernel is compiled for. Counts depend on the
+The symbols of a build in this workspace contain the types that a kernel is compiled for. Counts depend on the
 compiler; the recorded ones are from the toolchain in rust-toolchain.toml. --cycles predicts cycles per 64 bytes
-with llvm-mca, which models the ports of a processor and takes every load for a hit in the first-level cache.
+with llvm-mca, which models the ports of a processor and assumes that every load hits the first-level cache.
 Needs binutils and Python 3.9 or later; --cycles needs LLVM.
 Exit status: 0 within the tolerance, 1 not, 2 something failed.
 """
@@ -33,7 +33,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORD = ROOT / "scripts" / "loop_instructions.csv"
-# What a loop may have above its record: a share, and instructions per 64 bytes. One more per vector is at least 1.
+# How far a loop may exceed its record: a share, and instructions per 64 bytes. One more per vector is at least 1.
 SHARE, SLACK = 0.1, 0.25
 VECTOR = 64
 # A kernel's module, below src/ops/ or src/, and its type and const parameters.
@@ -63,7 +63,7 @@ MEMORY = re.compile(r"(-?0x[0-9a-f]+)?\((%\w+)?(?:,(%\w+)(?:,([1248]))?)?\)")
 
 
 def run(*command, text=None):
-    """What a program prints, given a text to read."""
+    """The output of a program, given its input."""
     result = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         print(result.stderr, file=sys.stderr)
@@ -79,7 +79,7 @@ def entries(library):
         entry = ENTRY.match(re.sub(r"\[[0-9a-f]+\]", "", words[-1]))
         if entry:
             module, arguments = entry.groups(default="")
-            # The last part of a type's path, and a value without its type.
+            # Keep the last part of a type's path, and a value without its type.
             names = (re.sub(r".*::|: \w+$", "", name) for name in arguments.split(", "))
             found[module, ", ".join(names)] = (int(words[0], 16), int(words[1], 16))
     return found
@@ -101,7 +101,7 @@ def disassemble(library, address, size):
 
 
 def blocks_of(instructions):
-    """Basic blocks: lists of instructions, and the numbers of those that may follow."""
+    """Basic blocks: lists of instructions, and the indices of the blocks that may follow."""
     index = {address: i for i, (address, _, _) in enumerate(instructions)}
     jumps = {}
     for i, (_, verb, operands) in enumerate(instructions):
@@ -125,7 +125,7 @@ def blocks_of(instructions):
 
 
 def natural_loops(follow):
-    """The blocks of each loop, by its first block; loops with one first block are one."""
+    """The blocks of each loop, by its first block. Loops with the same first block are one loop."""
     before = [[] for _ in follow]
     for block, after in enumerate(follow):
         for next_block in after:
@@ -216,7 +216,7 @@ def measure(instructions):
 
 
 def vector_loops(library, address, size):
-    """The loops of a kernel over vectors, the shortest first: instructions per vector, spills, the instructions."""
+    """A kernel's loops over vectors, shortest first: instructions per vector, spills, the instructions."""
     blocks, follow = blocks_of(disassemble(library, address, size))
     loops, measured = natural_loops(follow), []
     for head, body in loops.items():
@@ -229,7 +229,7 @@ def vector_loops(library, address, size):
 
 
 def cycles(processor, per_vector, instructions):
-    """The cycles per vector of a loop that llvm-mca predicts."""
+    """The cycles per vector that llvm-mca predicts for a loop."""
     lines = ["head:"]
     for _, verb, operands in instructions:
         lines.append(f"{verb} {'head' if verb.startswith('j') else operands}")
@@ -241,7 +241,7 @@ def cycles(processor, per_vector, instructions):
 
 
 def compared(loops):
-    """Of a kernel's loops, those that are compared."""
+    """The loops of a kernel that are compared."""
     return [loops[int(part * len(loops))] for part in (0, 0.25, 0.5)]
 
 
@@ -262,7 +262,7 @@ def recorded():
 
 
 def verdict(loops, known):
-    """What is wrong with the compared loops of a kernel; an empty text if nothing is."""
+    """What is wrong with the compared loops of a kernel; empty if nothing is."""
     if not known:
         return "not recorded"
     for (now, spills), (then, spilled) in zip(loops, known):

@@ -6,8 +6,8 @@
 #
 # EXAMPLE   a source file of oneDNN's tree, such as examples/primitives/layer_normalization.cpp; its helper
 #           headers come from the same `examples` folder
-# HEADERS   folders with oneapi/dnnl/dnnl.hpp and the generated dnnl_config.h and dnnl_version.h, separated
-#           by colons: an installed oneDNN's `include`, or `include` of the tree and of its build
+# HEADERS   colon-separated folders with oneapi/dnnl/dnnl.hpp and the generated dnnl_config.h and
+#           dnnl_version.h: an installed oneDNN's `include`, or `include` of the source and of the build
 # LIBRARY   the folder with oneDNN's libdnnl.so
 # LIBNORM   libnorm.so with the feature onednn-abi (target/onednn-abi/release/libnorm.so by default)
 #

@@ -4,20 +4,20 @@
     cargo build --release
     scripts/performance.py --compare LIBDNNL --out FOLDER --cpu 0,1
 
-One run measures everything in docs/performance.md that is about oneDNN: the suites on one thread, on two, and
+One run measures everything about oneDNN in docs/performance.md: the suites on one thread, on two, and
 in f32 with both libraries capped at AVX2. Each problem runs on both libraries and as a plain copy, alternating
-in one process. A ratio is the median of the ratios of neighbouring samples, above 1 where this library is
-faster; a share is the copy's time over the problem's. With --separate each library runs in a process of its
-own, and the two processes alternate: worker threads that one library leaves spinning cannot slow the other.
-There is no copy then. FOLDER gets
+in one process. A ratio is the median of the ratios of adjacent samples, above 1 where this library is
+faster; a share is the copy's time over the problem's. With --separate each library runs in its own process, and
+the two processes alternate, so worker threads left spinning by one library cannot slow down the other. There is
+no copy then. The files in FOLDER:
 
     MACHINE-RUN.csv          every cell; MACHINE comes from --machine
     MACHINE-RUN-summary.csv  geometric means by suite, direction, types and flags
     MACHINE-*.svg            heat maps by rows and columns, times by size (with matplotlib installed)
 
-A problem that the other library does not offer has no ratio. --redraw makes summaries and pictures again from
-the cells. Needs Python 3.9 or later and, for --separate, a C compiler.
-Exit status: 0 measured, 2 something failed. No time ever decides it.
+A problem that the other library does not support has no ratio. --redraw makes new summaries and pictures from the
+cells. Needs Python 3.9 or later and, for --separate, a C compiler.
+Exit status: 0 measured, 2 something failed. Times do not affect it.
 """
 
 import argparse
@@ -35,13 +35,13 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUITES = ["perf_llm", "perf_narrow", "perf_odd", "perf_long"]
-# Name, threads, level, and the types if not those of the suite.
+# Name, threads, level, and the types if they differ from the suite's.
 RUNS = [("1-thread", 1, None, None), ("2-threads", 2, None, None), ("1-thread-avx2", 1, "avx2", "f32")]
 KEYS = ["suite", "direction", "types", "flags", "rows", "cols"]
 VALUES = ["ratio", "share", "ours_ms", "theirs_ms", "copy_ms"]
 SIZES = {"f32": 4, "bf16": 2, "f16": 2}
 MIB = 1 << 20
-# A sample of --separate, in seconds, and the rounds of one problem.
+# The length of a --separate sample in seconds, and the number of rounds per problem.
 SAMPLE, FEWEST_ROUNDS = 200e-6, 9
 
 
@@ -55,7 +55,7 @@ def batch(suite, types):
 
 
 def run(command, environment=None):
-    """What a program prints; ends the script if it fails."""
+    """The output of a program. Ends the script if the program fails."""
     result = subprocess.run(
         list(map(str, command)), stdout=subprocess.PIPE, text=True, check=False, env=environment
     )
@@ -66,7 +66,7 @@ def run(command, environment=None):
 
 
 def on_processors(arguments, threads):
-    """The command that pins what follows."""
+    """The command that pins the rest of a command line to processors."""
     if arguments.cpu is None:
         return []
     return ["taskset", "-c", ",".join(arguments.cpu.split(",")[:threads])]
@@ -80,14 +80,14 @@ def library_environment(library, **more):
 
 
 def cell_of(suite, direction, types, flags, shape, values):
-    """A cell from a problem and its measured values."""
+    """The cell of a problem, from its measured values."""
     *outer, cols = map(int, shape.split("x"))
     key = dict(zip(KEYS, (suite, direction, types, flags, math.prod(outer), cols)))
     return {**key, **{name: values.get(name) for name in VALUES}}
 
 
 def measure_together(arguments, suite, threads, level, types):
-    """A suite's cells from benchdnn, both libraries and the copy in one process."""
+    """Measures a suite's cells with benchdnn: both libraries and the copy in one process."""
     compare, isa = arguments.compare, []
     if level:
         compare, isa = f"{compare},ONEDNN_MAX_CPU_ISA={level.upper()}", [f"--cpu-isa={level}"]
@@ -123,7 +123,7 @@ class Worker:
         )
 
     def ask(self, command):
-        """The answer to a command."""
+        """Sends a command. Returns the answer."""
         self.process.stdin.write(command + "\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline().strip()
@@ -159,7 +159,7 @@ def problems_of(arguments, suite, types):
 
 
 def measure_separately(arguments, suite, threads, level, types):
-    """A suite's cells, each library in its own process."""
+    """Measures a suite's cells, each library in its own process."""
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "time_library"
         source = ROOT / "scripts" / "time_library.c"
@@ -178,7 +178,7 @@ def measure_separately(arguments, suite, threads, level, types):
 
 
 def alternate(workers, direction, types, flags, shape, max_ms):
-    """The values of a problem: samples of the workers, a different one first in each round."""
+    """The values of a problem, from samples of the workers. The first worker changes in each round."""
     src, _, dst = types.partition(":")
     rows, _, cols = shape.partition("x")
     command = f"problem {direction} {src} {dst or src} {flags or '-'} {rows} {cols}"
@@ -201,7 +201,7 @@ def alternate(workers, direction, types, flags, shape, max_ms):
 
 
 def write_cells(path, cells):
-    """The cells as a table."""
+    """Writes the cells as a table."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(KEYS + VALUES)
@@ -211,7 +211,7 @@ def write_cells(path, cells):
 
 
 def read_cells(path):
-    """The cells of a table, with what follows from their shapes."""
+    """Reads the cells of a table and adds what their shapes imply."""
     cells = []
     with path.open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -233,7 +233,7 @@ def mean(numbers):
     return math.exp(sum(map(math.log, numbers)) / len(numbers))
 
 
-# Parts of perf_llm that docs/performance.md speaks of: the name and which cells.
+# Parts of perf_llm that docs/performance.md mentions: the name, and which cells.
 PARTS = [
     ("forward, 1 and 4 rows", lambda c: c["forward"] and c["rows"] <= 4),
     ("forward, dst of 32 MiB or more", lambda c: c["forward"] and c["written"] >= 32 * MIB),
@@ -250,7 +250,7 @@ PARTS = [
 
 
 def summary_line(suite, selection, cells):
-    """Geometric means of some cells."""
+    """A line with the geometric means of some cells."""
     ratios = [cell for cell in cells if cell["ratio"] is not None]
     shares = [cell["share"] for cell in cells if cell["share"] is not None]
     line = [suite, selection, len(cells), len(ratios)]
@@ -294,7 +294,7 @@ def by_key(cells):
 
 
 def report(arguments, name):
-    """Summary and pictures of a run whose cells are in the folder."""
+    """Writes the summary and the pictures of a run whose cells are in the folder."""
     stem = f"{arguments.machine}-{name}"
     cells = read_cells(arguments.out / f"{stem}.csv")
     lines, general = summary(cells)
@@ -321,29 +321,29 @@ def report(arguments, name):
 
 
 def name_of(suite):
-    """A suite's name, if it was given by its path."""
+    """The name of a suite, which may be given by its path."""
     return pathlib.Path(suite).name
 
 
 def options():
-    """The options, read and checked."""
+    """Reads and checks the options."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--compare", help="the other library")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="the folder for the results")
-    parser.add_argument("--machine", default="this", help="begins the names of the files")
+    parser.add_argument("--machine", default="this", help="prefix of the file names")
     parser.add_argument("--cpu", help="processors: one thread runs on the first, two on the first two")
     parser.add_argument("--max-ms", type=int, default=20, help="time per problem (default: 20)")
     parser.add_argument("--suite", action="append", help="a name or a file (default: all four)")
     names = [name for name, *_ in RUNS]
     parser.add_argument("--run", action="append", choices=names, help="default: all of them")
     parser.add_argument("--separate", action="store_true", help="each library in its own process")
-    parser.add_argument("--prefix", default="dnnl", help="of the other library's names, for --separate")
+    parser.add_argument("--prefix", default="dnnl", help="prefix of the other library's functions, for --separate")
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
     parser.add_argument("--benchdnn", default=target / "benchdnn")
     parser.add_argument("--ours", default=target / "libnorm.so", help="this library, for --separate")
-    parser.add_argument("--redraw", action="store_true", help="from the cells, without measuring")
+    parser.add_argument("--redraw", action="store_true", help="redraw from the cells, without measuring")
     parser.add_argument("--no-pictures", action="store_true")
     parser.add_argument("--picture", action="append", help="only pictures whose name contains this")
     arguments = parser.parse_args()
@@ -353,7 +353,7 @@ def options():
 
 
 def main():
-    """Runs the suites, writes tables and pictures."""
+    """Runs the suites and writes tables and pictures."""
     arguments = options()
     arguments.out.mkdir(parents=True, exist_ok=True)
     measure = measure_separately if arguments.separate else measure_together

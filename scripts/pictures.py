@@ -1,7 +1,7 @@
-"""Draws what performance.py measured as SVG: heat maps by rows and columns, times by size.
+"""Draws the measurements of performance.py as SVG: heat maps by rows and columns, times by size.
 
 A cell is a dictionary with `rows` and `cols`, `bytes` of the tensors, times in milliseconds (`ours_ms`,
-`theirs_ms`, `copy_ms`), `ratio` and `share`; what was not measured is None. Needs matplotlib.
+`theirs_ms`, `copy_ms`), `ratio` and `share`; None where something was not measured. Needs matplotlib.
 """
 
 import math
@@ -9,7 +9,7 @@ import math
 import matplotlib
 
 matplotlib.use("svg")
-# The same data gives the same file: no date, no random ids; text stays text.
+# The same data gives the same file: no date and no random ids. Text stays text.
 matplotlib.rcParams.update({"svg.hashsalt": "libnorm", "svg.fonttype": "none", "font.size": 9})
 
 from matplotlib import pyplot  # noqa: E402
@@ -43,7 +43,7 @@ def save(figure, path):
 
 
 def heat_map(axes, cells, value, title, colours, scale):
-    """One value by rows (down) and columns (across)."""
+    """Draws one value by rows (down) and columns (across)."""
     across, down = (sorted({cell[name] for cell in cells}) for name in ("cols", "rows"))
     grid = [[math.nan] * len(across) for _ in down]
     for cell in cells:
@@ -59,7 +59,7 @@ def heat_map(axes, cells, value, title, colours, scale):
 
 
 def maps(path, title, cells):
-    """Ratio and share side by side; nothing if neither was measured."""
+    """Draws ratio and share side by side; nothing if neither was measured."""
     known = [shown for shown in MAPS if any(cell[shown[0]] is not None for cell in cells)]
     if not known:
         return

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Times what a call from Python costs beside the computation: RMS normalization of one short row.
+"""Times the overhead of a call from Python: RMS normalization of one short row.
 
     cargo build --release
     pip install ./python numpy
     scripts/python_overhead.py
 
-The row of 16 elements is computed in a few nanoseconds, so the time is that of the call. It is compared with a
-primitive that is executed through ctypes, with memory objects made beforehand: the least that ctypes can do.
-PyTorch's rows are printed if it is installed. Times are the least of several samples.
+The row of 16 elements is computed in a few nanoseconds, so the time is that of the call. It is compared with
+executing a primitive through ctypes, with memory objects made in advance, which is the least that ctypes can do.
+PyTorch's times are printed if it is installed. Times are the minimum of several samples.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import timeit
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COLS = 16
-# Values of norm_types.h.
+# Values from norm_types.h.
 F32, FORWARD_INFERENCE, RMS_NORM, USE_SCALE = 3, 96, 0x20, 2
 SRC, DST, SCALE = 1, 17, 51
 
@@ -30,7 +30,7 @@ class Argument(ctypes.Structure):
 
 
 def through_ctypes(library, x, scale, out):
-    """A call that executes a primitive."""
+    """Returns a call that executes a primitive."""
     lib = ctypes.CDLL(str(library))
 
     def create(name, *arguments):
@@ -64,7 +64,7 @@ def through_ctypes(library, x, scale, out):
 
 def nanoseconds(call):
     """The time of a call."""
-    # Samples of a millisecond or so: some of them are not interrupted, however busy the machine is.
+    # Samples of about a millisecond. Even on a busy machine, some of them are not interrupted.
     count = 1000
     return 1e9 * min(timeit.repeat(call, number=count, repeat=500)) / count
 

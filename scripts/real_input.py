@@ -110,7 +110,7 @@ def expected(src, scale, shift, diff_dst, epsilon, rms):
 
 
 def write(path, tensor):
-    """Raw little-endian data of a tensor."""
+    """Writes the raw little-endian data of a tensor."""
     tensor = tensor.contiguous()
     if tensor.dtype == torch.bfloat16:
         tensor = tensor.view(torch.int16)
@@ -119,7 +119,7 @@ def write(path, tensor):
 
 
 def write_problem(prefix, tensors, epsilon, rms, data_type):
-    """The files of one problem."""
+    """Writes the files of one problem."""
     src, scale, shift, diff_dst = tensors
     src, diff_dst = (tensor.to(getattr(torch, TYPES[data_type])) for tensor in (src, diff_dst))
     epsilon = float(np.float32(epsilon))

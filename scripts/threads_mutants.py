@@ -3,7 +3,7 @@
 
     scripts/threads_mutants.py
 
-Each mutant weakens one thing that the correctness of the job board depends on: an atomic ordering, a check, a
+Each mutant weakens one thing on which the correctness of the job board depends: an atomic ordering, a check, a
 count. The script applies one mutant at a time to a copy of the tree in target/ and runs the models there. A
 mutant that passes every model is printed as MISSED. Needs cargo; takes some minutes.
 Exit status: 0 every mutant was caught, 1 one was missed or the models fail without a mutant.
@@ -72,7 +72,7 @@ def models() -> bool:
 
 
 def main() -> int:
-    """Runs the models on the copy as it is, then with each mutant."""
+    """Runs the models on the unchanged copy, then with each mutant."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

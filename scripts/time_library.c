@@ -2,7 +2,8 @@
  *
  * Times layer normalization in one library with oneDNN's C interface, alone in
  * its process. performance.py --separate starts one process per library and
- * alternates between them, so that no library's worker threads slow the other.
+ * alternates between them, so the worker threads of one library cannot slow
+ * down the other.
  *
  *     time_library LIBRARY PREFIX        (PREFIX is norm or dnnl)
  *
@@ -103,11 +104,11 @@ static uint32_t random_bits(void) { /* xorshift */
     return (uint32_t)(state >> 32);
 }
 
-/* Adds an argument with random elements of either sign in [1, 2). */
+/* Adds an argument with random elements of magnitude 1 to 2 and either sign. */
 static void add(int id, norm_memory_desc_t desc, norm_data_type_t type, size_t count) {
     const size_t size = type == norm_f32 ? 4 : 2;
-    /* Different offsets within a page: stores to one buffer then do not collide
-     * with loads from another one whose addresses have the same low bits. */
+    /* Different offsets within a page, so that stores to one buffer do not alias
+     * loads from another one whose addresses have the same low bits. */
     const size_t offset = (size_t)nargs * 17 * 64;
     void *block = NULL;
     if (posix_memalign(&block, 4096, count * size + offset)) fail("out of memory");
@@ -128,7 +129,7 @@ static void add(int id, norm_memory_desc_t desc, norm_data_type_t type, size_t c
     nargs++;
 }
 
-/* Overwrites the f32 argument added last. */
+/* Overwrites the last argument, which is f32. */
 static void fill(float value, int64_t count) {
     float *buffer = buffers[nargs - 1];
     for (int64_t i = 0; i < count; i++) buffer[i] = value;
@@ -195,8 +196,8 @@ static double now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Seconds per execution, from at least `least` seconds of them. Executions of
- * 200 us come first: they wake the library's threads and fill the caches. */
+/* Seconds per execution, measured over at least `least` seconds. Executions for
+ * 200 us come first, to wake the library's threads and fill the caches. */
 static double sample(double least) {
     const double warm_up = 200e-6;
     double begin = now();
