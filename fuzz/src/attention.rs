@@ -1,6 +1,6 @@
-//! Attention and caches of keys and values: problems with any options, and sequences of steps whose tokens are forked,
-//! truncated, dropped, written and attended to. What [`crate::calls`] promises holds here, too; beyond it, a cache has
-//! what was written to it.
+//! Attention and KV caches: problems with any options, and sequences of steps whose tokens are forked, truncated,
+//! dropped, written and attended to. It checks what [`crate::calls`] checks, and that a cache has what was written to
+//! it.
 
 use crate::cache::Cache;
 use crate::execution::Arguments;
@@ -19,8 +19,8 @@ struct World {
     executed: u64,
 }
 
-// SAFETY of the blocks in this file: handles are live, NULL where the header allows it, and arrays have the lengths that
-// are passed.
+// SAFETY of the blocks in this file: handles are live, NULL where the header allows it, and arrays have the lengths
+// that are passed.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl World {
     fn new() -> Self {
@@ -63,7 +63,7 @@ impl World {
         arguments.destroy();
     }
 
-    /// One call to the cache.
+    /// Makes one call to the cache.
     fn step(&mut self, source: &mut Source<'_>) {
         let (engine, stream) = (self.engine, self.stream);
         let Some(cache) = &mut self.cache else {
@@ -91,7 +91,7 @@ impl World {
         }
     }
 
-    /// Attention of one query per sequence over what the cache lends. It must succeed.
+    /// Runs attention of one query per sequence with the cache's arguments. It must succeed.
     fn attend_to_cache(&mut self, source: &mut Source<'_>) {
         let Some(cache) = &mut self.cache else { return };
         let ring = cache.kind == sys::norm_kv_ring;
@@ -169,7 +169,7 @@ impl World {
         }
     }
 
-    /// Rope writes keys of the step to a layer.
+    /// Runs rope, which writes keys of the step to a layer.
     fn rotate(&mut self, source: &mut Source<'_>) {
         let Some(cache) = &mut self.cache else { return };
         let layer = source.below(cache.layers);
@@ -217,7 +217,7 @@ impl World {
                 null_mut(),
             )
         });
-        // A head of one element has no pair.
+        // A head with one element has no pair.
         assert_eq!(problem.is_some(), size > 1, "rope to a cache");
         let Some(problem) = problem else { return };
         let primitive = made(|out| unsafe { sys::norm_primitive_create(out, problem) });
@@ -253,11 +253,11 @@ pub fn run(data: &[u8]) -> u64 {
     let mut source = Source::new(data);
     let mut world = World::new();
     let (of_cache, mut calls) = (source.below(4), 0);
-    // Miri takes seconds for a problem: kernels compute blocks.
+    // Miri takes seconds for a problem, because kernels compute whole blocks.
     let most = if cfg!(miri) { 8 } else { 40 };
     while !source.is_empty() && calls < most {
         calls += 1;
-        // Inputs differ in what they are mostly about.
+        // Inputs differ in what they mostly test.
         if source.below(4) < of_cache || calls % 8 == 0 {
             world.step(&mut source);
         } else {

@@ -1,5 +1,5 @@
-//! Buffers of exactly the size that a descriptor asks for, between pages that cannot be accessed. Inputs can be made
-//! read-only. Under Miri, which finds such accesses itself, they are plain vectors.
+//! Buffers of exactly the size of a descriptor, between pages that cannot be accessed. Inputs can be made read-only.
+//! Under Miri, which detects such accesses itself, they are plain vectors.
 
 /// A buffer. Its bytes are reset when it is made.
 pub(crate) struct Buffer {
@@ -53,11 +53,11 @@ mod pages {
     const PAGE: usize = 4096;
 
     thread_local! {
-        /// Runs of pages between two that cannot be accessed; they are used again and again.
+        /// Runs of pages between two inaccessible ones, which are reused.
         static SLOTS: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
     }
 
-    /// The first byte of a slot, which becomes writable.
+    /// The first byte of a slot, which is made writable.
     fn slot(number: usize) -> usize {
         SLOTS.with_borrow_mut(|slots| {
             while slots.len() <= number {
@@ -87,7 +87,7 @@ mod pages {
     }
 
     impl Buffer {
-        /// In slot `slot`, at its end or at its start, or a byte from there.
+        /// A buffer in a slot: at its end or at its start, or one byte off.
         pub(crate) fn new(bytes: usize, number: usize, at_end: bool, odd: bool) -> Self {
             assert!(bytes < MOST);
             let odd = usize::from(odd);
@@ -95,7 +95,7 @@ mod pages {
             Self { start: start as *mut u8, bytes }
         }
 
-        /// Makes the slot read-only, until it is used again.
+        /// Makes the slot read-only until it is reused.
         pub(crate) fn protect(&self, number: usize) {
             let start = SLOTS.with_borrow(|slots| slots[number]);
             protection(start, libc::PROT_READ);

@@ -1,24 +1,25 @@
-//! A cache of keys and values beside a model of it, which knows the length of each sequence and what was written to each
-//! token. A refused call changes nothing; a sequence keeps its tokens whatever happens to others.
+//! A KV cache together with a model of it, which knows the length of each sequence and what was written to each token.
+//! A refused call changes nothing, and a sequence keeps its tokens whatever happens to others.
 
 use crate::handles::{has_message, made};
 use crate::source::Source;
 use norm_sys as sys;
 
-/// What was written to a token of a layer: keys, values; `None` if nothing known.
+/// What was written to a token of a layer: its key and its value; `None` if unknown.
 pub(crate) type Token = [Option<u8>; 2];
 
 /// A sequence of the model.
 #[derive(Clone)]
 pub(crate) struct Sequence {
     pub(crate) number: i64,
-    /// For each token, what each layer has.
+    /// What each layer has, for each token.
     pub(crate) tokens: Vec<Vec<Token>>,
-    /// Truncated and not extended since: a ring has what the next token sees, not what the last one saw.
+    /// Whether it was truncated and not extended since. A ring then has what the next token sees, not what the last one
+    /// saw.
     pub(crate) is_cut: bool,
 }
 
-/// A sequence in an open step: its place in the list, its first new token, their number.
+/// A sequence in an open step: its index in the list, its first new token, and their number.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     pub(crate) at: Option<usize>,
@@ -29,7 +30,7 @@ pub(crate) struct Part {
 pub(crate) struct Step {
     pub(crate) parts: Vec<Part>,
     pub(crate) rows: usize,
-    /// The layers to which something of it was written.
+    /// Which layers something of the step was written to.
     pub(crate) written: Vec<bool>,
 }
 
@@ -39,7 +40,7 @@ pub(crate) struct Cache {
     pub(crate) data_type: u32,
     pub(crate) layers: usize,
     pub(crate) heads: i64,
-    /// Of keys and of values.
+    /// Elements of a key and of a value.
     pub(crate) sizes: [i64; 2],
     pub(crate) places: usize,
     pub(crate) step_tokens: i64,
@@ -47,19 +48,19 @@ pub(crate) struct Cache {
     pub(crate) first_tokens: usize,
     pub(crate) sequences: Vec<Sequence>,
     pub(crate) step: Option<Step>,
-    /// The layers whose memory rope was given.
+    /// Which layers' memory rope was given.
     pub(crate) roped: Vec<bool>,
-    /// Numbers that sequences had.
+    /// The numbers of former sequences.
     gone: Vec<i64>,
 }
 
-/// Numbers that nothing has.
+/// Numbers that are never valid.
 const HOSTILE: [i64; 6] = [-1, i64::MAX, i64::MIN, 1 << 62, -(1 << 40), 65537];
 
 // SAFETY of the blocks in this file: handles are live, and arrays have the lengths that are passed.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Cache {
-    /// A cache of mostly sensible sizes, if it is accepted.
+    /// A cache, mostly with sensible sizes, if the library accepts it.
     pub(crate) fn new(source: &mut Source<'_>, engine: sys::norm_engine_t) -> Option<Self> {
         let kinds = [sys::norm_kv_contiguous, sys::norm_kv_paged, sys::norm_kv_ring];
         let kind = source.one_of(&kinds);
@@ -107,7 +108,7 @@ impl Cache {
             roped: vec![false; p[0].clamp(0, 1000) as usize],
             gone: Vec::new(),
         };
-        // A huge window or first_tokens is fine; a huge cache is not used.
+        // A huge window or first_tokens is fine, but a huge cache is not used.
         (small || p[..9].iter().all(|size| *size < 1000)).then_some(cache)
     }
 
@@ -115,12 +116,12 @@ impl Cache {
         self.data_type == sys::norm_s8 || self.data_type == sys::norm_f8_e4m3
     }
 
-    /// A place in the list of sequences, if there are any.
+    /// An index in the list of sequences, if there are any.
     pub(crate) fn place(&self, source: &mut Source<'_>) -> Option<usize> {
         (!self.sequences.is_empty()).then(|| source.below(self.sequences.len()))
     }
 
-    /// A sequence's number, sometimes one that no sequence has.
+    /// The number of a sequence, sometimes one that no sequence has.
     fn number(&self, source: &mut Source<'_>) -> (i64, Option<usize>) {
         if !self.gone.is_empty() && source.one_in(12) {
             return (source.one_of(&self.gone), None);
@@ -153,7 +154,7 @@ impl Cache {
         assert!(!self.sequences.is_empty() || used == 0, "pages of no sequence");
     }
 
-    /// Makes a call that changes the cache or, refused, nothing. Returns whether it succeeded.
+    /// Makes a call that changes the cache or, if refused, nothing. Returns whether it succeeded.
     fn attempt(&mut self, call: impl FnOnce(sys::norm_kv_cache_t) -> sys::norm_status_t) -> bool {
         let before = self.stats();
         let status = call(self.handle);
@@ -230,7 +231,7 @@ impl Cache {
         }
     }
 
-    /// The keys of the step's tokens in a layer are unknown from now on.
+    /// Marks the keys of the step's tokens in a layer as unknown.
     pub(crate) fn forget_keys(&mut self, layer: usize) {
         for part in self.step.iter().flat_map(|step| &step.parts) {
             let Some(at) = part.at else { continue };
@@ -283,7 +284,7 @@ impl Cache {
             });
             parts.push(Part { at, start, tokens: new });
         }
-        // A step of no sequences is none.
+        // A step without sequences is no step.
         let written = vec![false; self.layers];
         self.step = (count > 0).then_some(Step { parts, rows: rows as usize, written });
     }

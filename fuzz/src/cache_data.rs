@@ -1,4 +1,4 @@
-//! What goes into a cache and comes out: keys and values of steps, rope, the arguments of attention.
+//! The data of a cache: writing the keys and values of steps, rope, and the arguments of attention.
 
 use crate::buffers::Buffer;
 use crate::cache::Cache;
@@ -10,7 +10,7 @@ use norm_sys as sys;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-/// The place of an element, and its bytes, which are small integers: every type has them.
+/// The bytes of an element, which is a small integer that every type represents.
 fn encoded(number: u8, data_type: u32) -> Vec<u8> {
     let bits = f32::from(number).to_bits();
     match data_type {
@@ -22,12 +22,12 @@ fn encoded(number: u8, data_type: u32) -> Vec<u8> {
     }
 }
 
-/// The element of a token with this content: heads and places of a head differ.
+/// The element of a token with this content. It depends on the head and on the index in the head.
 fn element(content: u8, head: i64, place: i64) -> u8 {
     (i64::from(content) + 3 * head + place).rem_euclid(200) as u8
 }
 
-/// The strides and the element size of a descriptor of four dimensions.
+/// The strides and the element size of a descriptor with four dimensions.
 fn layout(desc: sys::const_norm_memory_desc_t) -> ([i64; 4], usize, usize) {
     let mut strides: *const [i64; 4] = std::ptr::null();
     let data_type: u32 = told(desc, sys::norm_query_data_type);
@@ -65,10 +65,10 @@ fn data(memory: sys::norm_memory_t) -> (*const u8, sys::const_norm_memory_desc_t
 }
 
 // SAFETY of the blocks in this file: handles are live, arrays have the lengths that are passed, and the memories of a
-// cache are as large as their descriptors say.
+// cache have the sizes of their descriptors.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Cache {
-    /// The rows of the open step's tensors: sequences, rows of each, and the place of each token.
+    /// The rows of the open step's tensors: the number of sequences, the rows of each, and the row of each token.
     fn step_rows(&self) -> (i64, i64) {
         let Some(step) = &self.step else { return (1, 1) };
         let sum: usize = step.parts.iter().map(|part| part.tokens).sum();
@@ -89,7 +89,7 @@ impl Cache {
         }
     }
 
-    /// A tensor of the step with the content `first + token`; `None` if it cannot be had.
+    /// A tensor of the step with the content `first + token`; `None` if the library refuses it.
     fn rows_of_step(
         &self,
         source: &mut Source<'_>,
@@ -181,7 +181,7 @@ impl Cache {
         }
     }
 
-    /// Whether sequences have tokens in the open step, which a layer lacks.
+    /// Whether one of the sequences has tokens in the open step that a layer lacks.
     fn lacks(&self, layer: usize, numbers: &[i64]) -> bool {
         let Some(step) = self.step.as_ref().filter(|step| !step.written[layer]) else {
             return false;
@@ -191,7 +191,8 @@ impl Cache {
         !self.roped[layer] && step.parts.iter().any(is_new)
     }
 
-    /// The arguments of a layer for sequences, -1 for an empty place; refused where their tokens were not written.
+    /// The arguments of a layer for sequences, with -1 for an empty place. They must be refused if the sequences'
+    /// tokens were not written.
     pub(crate) fn arguments(
         &self,
         layer: usize,
@@ -210,7 +211,7 @@ impl Cache {
         (!lacks).then(|| args[..nargs as usize].to_vec())
     }
 
-    /// Asks for arguments and descriptors with wrong numbers and too little room.
+    /// Requests arguments and descriptors with wrong numbers or too little room.
     pub(crate) fn ask(&mut self, source: &mut Source<'_>) {
         let hostile = [-1, 0, 1, 5, i64::MAX, i64::MIN];
         let numbers: [i64; 6] = std::array::from_fn(|_| source.one_of(&hostile));
@@ -278,7 +279,7 @@ impl Cache {
             let page = crate::fill::desc_dim(desc, 3 - part);
             for (token, layers) in tokens.iter().enumerate() {
                 let Some(content) = layers[layer][part] else { continue };
-                // What the next token sees.
+                // Whether the next token sees it.
                 let is_seen = token + self.window > tokens.len() || token < self.first_tokens;
                 if self.kind == sys::norm_kv_ring && !is_seen {
                     continue;

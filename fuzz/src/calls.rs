@@ -1,6 +1,6 @@
-//! Sequences of C calls with descriptors, attributes, problems and executions. A refused call leaves its outputs alone
-//! and has a message. An execution never writes an input, nor anything outside the tensors; a refused one writes
-//! nothing.
+//! Sequences of C calls with descriptors, attributes, problems and executions. A refused call leaves its outputs
+//! unchanged and sets a message. An execution writes neither inputs nor anything outside the tensors; a refused one
+//! writes nothing.
 
 use crate::execution::Arguments;
 use crate::handles::{engine_and_stream, made};
@@ -15,7 +15,7 @@ struct World {
     engine: sys::norm_engine_t,
     stream: sys::norm_stream_t,
     descs: Vec<sys::norm_memory_desc_t>,
-    /// With whether an execution computes scales.
+    /// Each with whether an execution computes scales.
     attrs: Vec<(sys::norm_primitive_attr_t, bool)>,
     problems: Vec<(sys::norm_primitive_desc_t, bool)>,
     executed: u64,
@@ -34,8 +34,8 @@ const TYPES: [u32; 10] = [
     sys::norm_f32,
 ];
 
-// SAFETY of the blocks in this file: handles are live, NULL where the header allows it, and arrays have the lengths that
-// are passed. A mistake here is found by the sanitizers, too.
+// SAFETY of the blocks in this file: handles are live, NULL where the header allows it, and arrays have the lengths
+// that are passed. The sanitizers also find mistakes here.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl World {
     fn new() -> Self {
@@ -88,7 +88,7 @@ impl World {
         self.descs.extend(desc);
     }
 
-    /// A descriptor like another: a part of it, another shape or another type.
+    /// Derives a descriptor from another: a part of it, another shape or another type.
     fn derive(&mut self, source: &mut Source<'_>) {
         let desc = self.desc(source);
         let numbers: [i64; 13] = std::array::from_fn(|_| source.below(18) as i64);
@@ -159,7 +159,7 @@ impl World {
         }
     }
 
-    /// What oneDNN does not have, and dropout. Returns whether scales of dst are dynamic.
+    /// Sets attributes that oneDNN lacks, and dropout. Returns whether scales of dst are dynamic.
     fn row_attributes(&self, source: &mut Source<'_>, attr: sys::norm_primitive_attr_t) -> bool {
         let dynamic = source.one_in(6);
         unsafe {
@@ -180,7 +180,7 @@ impl World {
                 );
             }
             let mut descs = Descs::default();
-            // Tensors of the dimensions of one that a problem may have.
+            // Tensors with the dimensions of a tensor that a problem may have.
             let mut dims = problems::dims(self.desc(source));
             let float = source.one_of(&[sys::norm_f32, sys::norm_bf16, sys::norm_u8]);
             match source.below(10) {
@@ -269,7 +269,7 @@ impl World {
             arguments.spoil(self.engine, other, source);
         }
         unsafe {
-            // Miri has no signal masks, which a team's threads start with.
+            // Miri does not support signal masks, which starting a team needs.
             sys::norm_set_num_threads(if cfg!(miri) { 1 } else { 1 + source.below(2) as i32 });
             self.executed += u64::from(arguments.execute(primitive, self.stream));
             sys::norm_primitive_destroy(primitive);

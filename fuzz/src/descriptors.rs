@@ -1,5 +1,5 @@
-//! Memory descriptors from arbitrary blobs, strides and tags. Whatever is accepted must be consistent: its size fits the
-//! address space and covers its elements, blobs restore it, and what is derived from it lies inside.
+//! Memory descriptors from arbitrary blobs, strides and tags. An accepted descriptor must be consistent: its size fits
+//! the address space and covers its elements, its blob restores it, and descriptors derived from it are inside it.
 
 use crate::source::Source;
 use norm_sys as sys;
@@ -28,7 +28,7 @@ fn made(create: impl FnOnce(*mut sys::norm_memory_desc_t) -> sys::norm_status_t)
     None
 }
 
-/// The answer to a query, or the default if it is refused.
+/// The result of a query, or the default if it is refused.
 fn query<T: Default>(desc: &Desc, what: sys::norm_query_t) -> T {
     let mut answer = T::default();
     // SAFETY: callers ask for the type that the header specifies.
@@ -36,7 +36,7 @@ fn query<T: Default>(desc: &Desc, what: sys::norm_query_t) -> T {
     answer
 }
 
-/// An array of numbers that a descriptor lends.
+/// An array of numbers that belongs to a descriptor.
 #[derive(Clone, Copy)]
 struct Numbers(*const [i64; 12]);
 
@@ -48,7 +48,7 @@ impl Default for Numbers {
 
 static NONE: [i64; 12] = [0; 12];
 
-/// What a descriptor tells about itself.
+/// What a descriptor says about itself.
 struct Told {
     dims: Vec<i64>,
     padded: Vec<i64>,
@@ -121,7 +121,7 @@ impl Told {
 
 fn blob(desc: &Desc) -> Vec<u8> {
     let mut size = 0;
-    // SAFETY: the second call gets as many bytes as the first asks for.
+    // SAFETY: the second call gets as many bytes as the first one reports.
     unsafe {
         assert_eq!(sys::norm_memory_desc_get_blob(null_mut(), &raw mut size, desc.0), 0);
         let mut bytes = vec![0; size];
@@ -165,7 +165,7 @@ fn extents(source: &mut Source<'_>) -> [i64; 12] {
 fn create(source: &mut Source<'_>) -> Option<Desc> {
     let ndims = source.below(14) as i32;
     let data_type = source.one_of(&TYPES);
-    // One dimension more than the library accepts may be asked for; it must not be read.
+    // The requested number of dimensions may be one more than the library accepts; the extra one must not be read.
     let dims = extents(source);
     match source.below(4) {
         0 => {
@@ -192,7 +192,7 @@ fn create(source: &mut Source<'_>) -> Option<Desc> {
         }
         1 => {
             let strides = extents(source);
-            // SAFETY: as many dimensions and strides as any accepted number.
+            // SAFETY: there are as many dimensions and strides as the library accepts at most.
             made(|out| unsafe {
                 let (dims, strides) = (dims.as_ptr(), strides.as_ptr());
                 sys::norm_memory_desc_create_with_strides(out, ndims, dims, data_type, strides)
@@ -223,7 +223,7 @@ fn derive(source: &mut Source<'_>, desc: &Desc, told: &Told) -> Option<Desc> {
     match source.below(4) {
         0 => {
             let offsets = extents(source);
-            // SAFETY: arrays of 12, and a live descriptor, here and below.
+            // SAFETY: arrays of 12 numbers and a live descriptor, here and below.
             let part = made(|out| unsafe {
                 let (dims, offsets) = (numbers.as_ptr(), offsets.as_ptr());
                 sys::norm_memory_desc_create_submemory(out, desc.0, dims, offsets)
@@ -234,7 +234,7 @@ fn derive(source: &mut Source<'_>, desc: &Desc, told: &Told) -> Option<Desc> {
             Some(part)
         }
         1 => {
-            // Often the same dimensions with some joined or split.
+            // Often the same dimensions, with some merged or split.
             let mut dims: Vec<i64> = told.dims.clone();
             if source.one_in(2) && dims.len() > 1 {
                 let last = dims.pop().unwrap_or(1);

@@ -1,4 +1,4 @@
-//! The arguments of an execution: as many as the problem asks for, over guarded buffers.
+//! The arguments of an execution: those that the problem needs, in guarded buffers.
 
 use crate::buffers::{Buffer, MOST};
 use crate::fill;
@@ -19,7 +19,7 @@ pub(crate) struct Argument {
 
 pub(crate) struct Arguments {
     all: Vec<Argument>,
-    /// Memories that others own.
+    /// Memories that belong to others.
     lent: Vec<sys::norm_exec_arg_t>,
     /// Whether an input and an output share a buffer.
     in_place: bool,
@@ -52,7 +52,7 @@ const INPUTS: [i32; 24] = [
     sys::NORM_ARG_KEY_OFFSETS,
 ];
 
-/// DIFF_SRC is DIFF_QUERIES, DIFF_SRC_1 is DIFF_KEYS.
+/// DIFF_SRC is also DIFF_QUERIES, and DIFF_SRC_1 is DIFF_KEYS.
 const OUTPUTS: [i32; 13] = [
     sys::NORM_ARG_DIFF_SRC,
     sys::NORM_ARG_DIFF_KEYS,
@@ -71,7 +71,7 @@ const OUTPUTS: [i32; 13] = [
 
 fn value(problem: sys::norm_primitive_desc_t, what: sys::norm_query_t) -> u32 {
     let mut value = 0u32;
-    // SAFETY: callers ask for what is 4 bytes long.
+    // SAFETY: callers query values of 4 bytes.
     unsafe { sys::norm_primitive_desc_query(problem, what, 0, (&raw mut value).cast::<c_void>()) };
     value
 }
@@ -104,8 +104,8 @@ fn ids(problem: sys::norm_primitive_desc_t, dynamic: bool) -> Vec<(i32, bool)> {
 
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Arguments {
-    /// The arguments that the problem asks for, but those that are lent; `None` if one is too large for a test. `dynamic`
-    /// problems write scales.
+    /// The arguments that the problem needs, except the lent ones; `None` if one is too large for a test. Problems that
+    /// are `dynamic` write scales.
     pub(crate) fn of(
         problem: sys::norm_primitive_desc_t,
         dynamic: bool,
@@ -124,7 +124,7 @@ impl Arguments {
             if bytes >= MOST {
                 return None;
             }
-            // Addresses need no alignment.
+            // No alignment is required.
             let odd = source.one_in(6);
             let buffer = Buffer::new(bytes, all.len(), at_end, odd);
             let (pattern, step) = (source.byte(), source.byte() | 1);
@@ -158,7 +158,7 @@ impl Arguments {
     }
 
     pub(crate) fn create_memories(&mut self, engine: sys::norm_engine_t, source: &mut Source<'_>) {
-        // The output may take the place of an input of the same size.
+        // The output may share the buffer of an input of the same size.
         let shares = source.one_in(3);
         for at in 0..self.all.len() {
             let argument = &self.all[at];
@@ -187,7 +187,7 @@ impl Arguments {
         }
     }
 
-    /// Makes the execution one that must be refused, mostly.
+    /// Spoils the execution, so that it must be refused in most cases.
     pub(crate) fn spoil(
         &mut self,
         engine: sys::norm_engine_t,
@@ -208,7 +208,7 @@ impl Arguments {
                 unsafe { sys::norm_memory_destroy(memory) };
             }
             _ => {
-                // A smaller or otherwise different tensor, over no more bytes than there are.
+                // A smaller or otherwise different tensor that fits the same bytes.
                 let bytes = unsafe { sys::norm_memory_desc_get_size(desc) };
                 if desc.is_null() || bytes > self.all[at].buffer.len() {
                     return;
@@ -229,7 +229,7 @@ impl Arguments {
         own.chain(self.lent.iter().copied()).collect()
     }
 
-    /// Inputs become read-only, unless an output shares their memory.
+    /// Makes inputs read-only, unless an output shares their memory.
     fn protect(&self) {
         for (slot, argument) in self.all.iter().enumerate() {
             if !argument.is_output && !self.in_place {
@@ -238,7 +238,7 @@ impl Arguments {
         }
     }
 
-    /// What may have changed: outputs of an execution that succeeded.
+    /// Checks that nothing changed except the outputs of a successful execution.
     fn check(&self, before: &[Vec<u8>], succeeded: bool) {
         for (argument, before) in self.all.iter().zip(before) {
             let may_change = succeeded && (argument.is_output || self.in_place)

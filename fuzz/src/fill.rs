@@ -1,12 +1,12 @@
-//! The contents of arguments: any bytes, but mostly sensible numbers where they are indices, lengths or probabilities,
-//! so that most executions get past the checks of them.
+//! The contents of arguments: arbitrary bytes, but mostly sensible numbers for indices, lengths and probabilities, so
+//! that most executions pass the checks of these.
 
 use crate::buffers::Buffer;
 use crate::source::Source;
 use norm_sys as sys;
 use std::ffi::c_void;
 
-/// A number that a descriptor tells; 0 if it is refused.
+/// A number from a query; 0 if it is refused.
 pub(crate) fn told<T: Default>(desc: sys::const_norm_memory_desc_t, what: sys::norm_query_t) -> T {
     let mut answer = T::default();
     // SAFETY: callers ask for the type that the header specifies.
@@ -23,13 +23,13 @@ pub(crate) fn dim(problem: sys::norm_primitive_desc_t, id: i32, d: usize) -> i64
     if d < ndims as usize { desc_dim(desc, d) } else { 0 }
 }
 
-/// What the numbers of an argument are.
+/// What the numbers of an argument are like.
 enum Numbers {
-    /// Below this one.
+    /// Below this number.
     Below(i64),
     /// All different.
     Different,
-    /// Ascending, to this one at most.
+    /// Ascending, up to this number.
     Ascending(i64),
 }
 
@@ -54,7 +54,7 @@ fn numbers(problem: sys::norm_primitive_desc_t, id: i32) -> Option<Numbers> {
     })
 }
 
-/// Fills an argument of a problem with indices, if it has indices.
+/// Fills an argument of a problem with indices, if it consists of indices.
 pub(crate) fn indices(
     problem: sys::norm_primitive_desc_t,
     id: i32,

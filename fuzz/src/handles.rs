@@ -1,4 +1,4 @@
-//! What every constructor of the C API promises.
+//! What every constructor of the C API guarantees.
 
 use norm_sys as sys;
 use std::ffi::CStr;

@@ -1,4 +1,4 @@
-//! Command lines of benchdnn. Nothing is run: what is understood must print as a line that makes the same job.
+//! Command lines of benchdnn. Nothing runs: an accepted command line must print as a line that describes the same job.
 
 use crate::source::Source;
 use benchdnn::drivers;
@@ -8,7 +8,7 @@ use benchdnn::library::Connection;
 use benchdnn::machine::{Request, read};
 use std::rc::Rc;
 
-/// Pieces of command lines. `--batch` and `--output` name files and are left out.
+/// Pieces of command lines. `--batch` and `--output`, which name files, are missing.
 const PIECES: &[&str] = &[
     "--lnorm",
     "--softmax",
@@ -205,7 +205,7 @@ fn command_line(source: &mut Source<'_>) -> Vec<String> {
     words.retain(|word| {
         let names_a_file =
             ["batch", "output", "compare", "buffer"].iter().any(|n| word.contains(n));
-        // Lists multiply out.
+        // Lists multiply.
         lists += word.matches(',').count();
         !word.is_empty() && !names_a_file && lists < 6
     });
@@ -227,7 +227,7 @@ fn jobs(words: &[String], library: &Rc<Connection>) -> Option<Vec<Job>> {
     }
 }
 
-/// Returns the number of command lines that were understood.
+/// Returns the number of command lines that were accepted.
 pub fn run(data: &[u8]) -> u64 {
     thread_local! {
         static LIBRARY: Rc<Connection> =
@@ -242,7 +242,7 @@ pub fn run(data: &[u8]) -> u64 {
             let again: Vec<String> = again.into_iter().map(|token| token.text).collect();
             let lines: Vec<String> =
                 jobs(&again, library).unwrap_or_default().iter().map(Job::line).collect();
-            // --repeats-per-prb is a part of the line.
+            // --repeats-per-prb is part of the line.
             assert!(!lines.is_empty(), "{line} is not understood, from {words:?}");
             assert!(lines.iter().all(|again| *again == line), "{lines:?} from {words:?}");
         }

@@ -41,7 +41,7 @@ pub(crate) fn described(
 pub(crate) struct Descs(Vec<sys::norm_memory_desc_t>);
 
 impl Descs {
-    /// Keeps a descriptor and lends it; NULL for none.
+    /// Keeps a descriptor and returns it; NULL for none.
     pub(crate) fn keep(
         &mut self,
         desc: Option<sys::norm_memory_desc_t>,

@@ -1,9 +1,9 @@
-//! Fuzz targets: functions of a byte string, which decides what is done.
+//! Fuzz targets: functions of a byte string, which determines what they do.
 //!
-//! [`calls`] makes sequences of C calls, [`attention`] the same for attention and caches of keys and values,
-//! [`descriptors`] descriptors and blobs, [`language`] command lines of benchdnn.
-//! libFuzzer chooses the bytes in `fuzz_targets/`; the tests below take pseudo-random ones, also under Miri; `soak.rs`
-//! does so for as long as it is asked to. A finding is a panic, a fault or a sanitizer's report.
+//! [`calls`] makes sequences of C calls, [`attention`] the same for attention and KV caches, [`descriptors`]
+//! descriptors and blobs, [`language`] command lines of benchdnn. libFuzzer chooses the bytes in `fuzz_targets/`. The
+//! tests below use pseudo-random bytes, also under Miri, and so does `soak.rs`, for as long as requested. A finding is
+//! a panic, a fault or a sanitizer report.
 
 pub mod attention;
 mod buffers;
@@ -29,7 +29,7 @@ pub use source::random_bytes;
 mod tests {
     use super::*;
 
-    /// The number of inputs: `NORM_FUZZ_INPUTS`, or a few seconds' worth.
+    /// The number of inputs: `NORM_FUZZ_INPUTS`, or enough for a few seconds.
     fn inputs(usual: u64) -> u64 {
         let asked = std::env::var("NORM_FUZZ_INPUTS").ok().and_then(|text| text.parse().ok());
         asked.unwrap_or(if cfg!(miri) { 40 } else { usual })

@@ -1,4 +1,4 @@
-//! Problems of every kind, from descriptors that a sequence of calls has made, and from ones that fit them.
+//! Problems of every kind, from descriptors that a sequence of calls has made and from others that fit them.
 
 use crate::handles::made;
 use crate::layouts::Descs;
@@ -7,7 +7,7 @@ use crate::source::Source;
 use norm_sys as sys;
 use std::ptr::null_mut;
 
-/// What a problem is made from.
+/// The inputs of a problem.
 pub(crate) struct Given<'a> {
     pub(crate) engine: sys::norm_engine_t,
     pub(crate) attr: sys::norm_primitive_attr_t,
@@ -30,8 +30,8 @@ pub(crate) fn dims(desc: sys::norm_memory_desc_t) -> Vec<i64> {
     (0..ndims as usize).map(|d| crate::fill::desc_dim(desc, d)).collect()
 }
 
-// SAFETY of the blocks in this file: handles are live, NULL where the header allows it, and arrays have the lengths that
-// are passed.
+// SAFETY of the blocks in this file: handles are live, NULL where the header allows it, and arrays have the lengths
+// that are passed.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Given<'_> {
     /// A live descriptor, or sometimes NULL.
@@ -42,7 +42,7 @@ impl Given<'_> {
         source.one_of(self.descs)
     }
 
-    /// A descriptor for another tensor of a problem: often the first one itself.
+    /// A descriptor for another tensor of a problem, often the first one itself.
     fn like(
         &self,
         source: &mut Source<'_>,
@@ -51,7 +51,7 @@ impl Given<'_> {
         if source.one_in(3) { self.desc(source) } else { first }
     }
 
-    /// A problem of any kind, if it is accepted.
+    /// A problem of any kind, if the library accepts it.
     pub(crate) fn problem(&self, source: &mut Source<'_>) -> Problem {
         let src = self.desc(source);
         let tensors = Tensors { src, dst: self.like(source, src), third: self.like(source, src) };
@@ -207,7 +207,7 @@ impl Given<'_> {
         }
     }
 
-    /// Gate and up of the dimensions of a descriptor, in any packing.
+    /// A gated problem with the dimensions of a descriptor, in any packing.
     fn gated(&self, source: &mut Source<'_>, src: sys::norm_memory_desc_t) -> Problem {
         let mut descs = Descs::default();
         let packing = sys::norm_gate_first + source.below(4) as u32 + u32::from(source.one_in(40));
@@ -382,7 +382,7 @@ impl Given<'_> {
     }
 }
 
-/// A kind of propagation, sometimes none.
+/// A propagation kind, sometimes an invalid one.
 fn kind(source: &mut Source<'_>) -> u32 {
     source.one_of(&[64, 96, 128, 160, 64, 1000])
 }

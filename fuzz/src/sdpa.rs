@@ -1,4 +1,4 @@
-//! Problems of attention: mostly consistent ones, with any options, sometimes spoiled.
+//! Problems of attention: mostly consistent, with any options, sometimes spoiled.
 
 use crate::handles::made;
 use crate::layouts::{Descs, described};
@@ -7,10 +7,10 @@ use norm_sys as sys;
 use std::ptr::null_mut;
 
 const FLOATS: [u32; 3] = [sys::norm_f32, sys::norm_bf16, sys::norm_f16];
-/// Numbers that are no dimensions.
+/// Numbers that are not valid dimensions.
 const HOSTILE: [i64; 7] = [0, -1, i64::MAX, 1 << 40, 1 << 62, i64::MIN, 65537];
 
-/// The sizes of a problem: sequences, heads, heads of keys, queries, keys, head sizes, pages, keys of a page.
+/// The sizes of a problem: sequences, heads, heads of keys, queries, keys, head sizes, pages, keys per page.
 struct Sizes {
     b: i64,
     h: i64,
@@ -44,7 +44,7 @@ impl Sizes {
         sizes.limited()
     }
 
-    /// The same with fewer queries and sequences if that were slow: one input makes many problems.
+    /// The same with fewer queries and sequences if it would be slow, because one input makes many problems.
     fn limited(mut self) -> Self {
         let keys = if self.pages > 0 { self.pages * self.page } else { self.t };
         let most = if cfg!(miri) { 1 << 10 } else { 1 << 17 };
@@ -57,7 +57,7 @@ impl Sizes {
     }
 }
 
-/// The tensors and options that forward and backward have in common.
+/// The tensors and options that forward and backward share.
 struct Parts {
     query: sys::norm_memory_desc_t,
     key: sys::norm_memory_desc_t,
@@ -93,7 +93,7 @@ fn flags(source: &mut Source<'_>) -> u32 {
     flags | u32::from(source.one_in(60)) << source.below(32)
 }
 
-/// A tensor whose sequences are rows one after another if it is packed.
+/// A tensor. If it is packed, its sequences are rows one after another.
 fn rows(
     descs: &mut Descs,
     source: &mut Source<'_>,
@@ -133,7 +133,7 @@ impl Parts {
             source.one_of(&[sys::norm_f32, sys::norm_bf16, sys::norm_f16, sys::norm_u8, 99]);
         let key_dims = dims[1];
         let key = if source.one_in(2) && !packed_keys {
-            // The usual cache of B x G x T x D.
+            // The usual B x G x T x D cache.
             let strides = [
                 key_dims[1].wrapping_mul(key_dims[2]).wrapping_mul(key_dims[3]),
                 key_dims[2].wrapping_mul(key_dims[3]),
@@ -191,7 +191,7 @@ fn scales(source: &mut Source<'_>, attr: sys::norm_primitive_attr_t) {
     }
 }
 
-/// A problem of attention, if it is accepted.
+/// A problem of attention, if the library accepts it.
 #[allow(clippy::undocumented_unsafe_blocks)] // handles are live, or NULL where the header allows it
 pub(crate) fn problem(
     source: &mut Source<'_>,

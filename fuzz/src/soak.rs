@@ -1,4 +1,4 @@
-//! `soak [SECONDS [THREADS]]`: random calls for so long (10 minutes on 2 threads if not told). Fails if the resident
+//! `soak [SECONDS [THREADS]]` makes random calls, by default for 10 minutes on 2 threads. It fails if the resident
 //! memory of the second half exceeds that of the first by more than 4 MB.
 
 use norm_fuzz::{attention, calls, descriptors, random_bytes};
@@ -6,12 +6,12 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What a flat process may still grow by: the allocator's arenas.
+/// How much a process with flat memory may still grow, because of the allocator's arenas.
 const SLACK: u64 = 4 << 20;
 /// The interval at which resident memory is read.
 const SAMPLING: Duration = Duration::from_millis(50);
 
-/// Bytes of this process that are in memory.
+/// The resident memory of this process, in bytes.
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = text.split(' ').nth(1).and_then(|word| word.parse::<u64>().ok());

@@ -1,6 +1,6 @@
-//! Decisions from bytes.
+//! Decisions from a byte string.
 
-/// Reads decisions from a byte string. At its end all of them are 0.
+/// Reads decisions from a byte string. At its end, all decisions are 0.
 pub(crate) struct Source<'a> {
     rest: &'a [u8],
 }
@@ -20,7 +20,7 @@ impl<'a> Source<'a> {
         *first
     }
 
-    /// Less than `limit`, which is at most 256.
+    /// A number below `limit`, which is at most 256.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         usize::from(self.byte()) % limit.max(1)
     }
@@ -38,7 +38,7 @@ impl<'a> Source<'a> {
         i64::from_le_bytes(std::array::from_fn(|_| self.byte()))
     }
 
-    /// The next bytes, as many as there are up to `count`.
+    /// The next bytes, at most `count`.
     pub(crate) fn bytes(&mut self, count: usize) -> &'a [u8] {
         let (taken, rest) = self.rest.split_at(count.min(self.rest.len()));
         self.rest = rest;

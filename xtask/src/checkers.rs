@@ -1,5 +1,5 @@
-//! Checks that take a nightly compiler or long: fuzzers, Miri, sanitizers, the soak and mutants. All but mutants use
-//! the portable kernels alone.
+//! Checks that need a nightly compiler or much time: fuzzers, Miri, sanitizers, the soak and mutants. All except
+//! mutants use only the portable kernels.
 
 use crate::{Step, root};
 use std::path::{Path, PathBuf};
@@ -8,18 +8,18 @@ use std::process::Command;
 /// The fuzz targets of `fuzz/`.
 const TARGETS: [&str; 4] = ["calls", "attention", "descriptors", "language"];
 
-/// The tests that know the results of operations.
+/// The tests that check the results of operations.
 const OPERATION_TESTS: &[&str] = &["variants", "golden", "unit", "properties", "consumers"];
-/// The tests of benchdnn's oracle, as cargo's patterns.
+/// The tests of benchdnn's oracle, as patterns for cargo.
 const ORACLE_TESTS: &[&str] =
     &["oracle_check", "oracle_inputs", "oracle_lnorm", "oracle_sdpa", "reorder", "*_faults"];
 
-/// The compiler that has sanitizers and Miri; `NORM_NIGHTLY` names another.
+/// The compiler with sanitizers and Miri; `NORM_NIGHTLY` names another.
 fn nightly() -> String {
     std::env::var("NORM_NIGHTLY").unwrap_or_else(|_| "nightly".into())
 }
 
-/// Whether a command can be run and succeeds.
+/// Whether a command runs and succeeds.
 fn succeeds(line: &str) -> bool {
     let mut words = line.split(' ');
     let mut command = Command::new(words.next().unwrap_or_default());
@@ -42,7 +42,7 @@ pub(crate) fn fuzz(arguments: &[String]) -> Vec<Step> {
     let targets: Vec<&str> = match arguments.first().map(String::as_str) {
         Some("short") => {
             let test = "cargo test --release --manifest-path fuzz/Cargo.toml --lib";
-            // libFuzzer's programs, too, have to compile.
+            // libFuzzer's programs must compile, too.
             let programs = "cargo check --manifest-path fuzz/Cargo.toml --bins";
             return vec![Step::new(&format!("{test} --no-default-features")), Step::new(programs)];
         }
@@ -82,8 +82,8 @@ pub(crate) fn miri(arguments: &[String]) -> Vec<Step> {
     vec![component("miri"), component("rust-src"), run(""), run("-Zmiri-tree-borrows")]
 }
 
-/// `mutants ops|oracle [ARGUMENTS]`: mistakes in the operations or in benchdnn's oracle, which the tests that know the
-/// right results must see. The settings are in `.cargo/mutants.toml`.
+/// `mutants ops|oracle [ARGUMENTS]`: mistakes in the operations or in benchdnn's oracle, which the tests that check
+/// results must detect. The settings are in `.cargo/mutants.toml`.
 pub(crate) fn mutants(arguments: &[String]) -> Vec<Step> {
     let oracle = arguments.first().is_some_and(|part| part == "oracle");
     let (package, files) = if oracle {
@@ -102,7 +102,7 @@ pub(crate) fn mutants(arguments: &[String]) -> Vec<Step> {
     run.words.push("--".into());
     run.words.extend(tests.iter().flat_map(|test| ["--test".to_owned(), (*test).to_owned()]));
     if !oracle {
-        // Of the C programs those that compute.
+        // Of the C programs, only those that compute.
         let others = ["memcheck", "exports", "environment", "cpp_names", "out_of_memory"];
         run.words.push("--".into());
         run.words.extend(others.iter().flat_map(|name| ["--skip".to_owned(), (*name).to_owned()]));
@@ -149,7 +149,7 @@ pub(crate) const THREAD: Sanitizer = Sanitizer {
     options: ("TSAN_OPTIONS", "halt_on_error=1:allocator_may_return_null=1"),
 };
 
-/// The argument that shortens a program, as `tests/consumers/memcheck.rs` gives it.
+/// The argument that shortens a program, as in `tests/consumers/memcheck.rs`.
 fn argument(program: &str) -> Option<&'static str> {
     match program {
         "reorder"
@@ -166,14 +166,14 @@ fn argument(program: &str) -> Option<&'static str> {
     }
 }
 
-/// The flags that a program needs, as `tests/consumers/toolchain.rs` gives them.
+/// The flags that a program needs, as in `tests/consumers/toolchain.rs`.
 fn flags(program: &str) -> &'static [&'static str] {
     if program == "no_exceptions" { &["-fno-exceptions", "-fno-rtti"] } else { &[] }
 }
 
 impl Sanitizer {
-    /// Builds the library and the programs of `tests/c` and `examples/c` with the sanitizer, and runs them: all of them,
-    /// or those that are named.
+    /// Builds the library and the programs in `tests/c` and `examples/c` with the sanitizer, and runs all of them or
+    /// those that are named.
     pub(crate) fn run(&self, named: &[String]) -> Result<(), String> {
         let sources: Vec<(String, PathBuf)> = (sources()?.into_iter())
             .map(|path| (path.file_stem().unwrap_or_default().to_string_lossy().into(), path))
@@ -248,7 +248,7 @@ impl Sanitizer {
     }
 }
 
-/// The first line that a command prints.
+/// The first line of a command's output.
 fn output(words: &[&str]) -> Result<String, String> {
     let output = Command::new(words[0]).args(&words[1..]).output().map_err(|e| e.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

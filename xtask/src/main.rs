@@ -1,5 +1,5 @@
-//! The project's task runner, `cargo xtask TASK`. It needs cargo alone; a task may need the tools that
-//! CONTRIBUTING.md lists for it. Each step prints its command, so that a failing one can be repeated by hand.
+//! The project's task runner, `cargo xtask TASK`. It needs only cargo; a task may need the tools that CONTRIBUTING.md
+//! lists for it. Each step prints its command, so that a failing one can be repeated by hand.
 
 mod checkers;
 #[cfg(unix)]
@@ -24,11 +24,11 @@ Usage: cargo xtask TASK [ARGUMENTS]
   soak [SECONDS [THREADS]]
           Random calls for 10 minutes; memory must stay flat
   mutants ops|oracle [ARGUMENTS]
-          cargo mutants on src/ops or benchdnn/src/oracle; --list shows them, --shard 0/20 takes a part
+          cargo mutants on src/ops or benchdnn/src/oracle; --list shows them, --shard 0/20 runs a part
   bless   Regenerate every recorded file: Rust declarations, symbol lists, instruction counts, code size,
           and what `reference` writes
   reference
-          Write the parts of docs/ that are made from other files: benchdnn's options and the examples
+          Write the parts of docs/ that come from other files: benchdnn's options and the examples
   stage   Lay out an installation in target/stage, as make does; ARGUMENTS go to cargo, after --libdir DIR
 
 CONTRIBUTING.md says what each check proves and how long it takes.";
@@ -48,7 +48,7 @@ impl Step {
         Self { words: words.iter().map(|word| (*word).to_owned()).collect(), variables: Vec::new() }
     }
 
-    /// The same with the variable that makes tests write their records instead of comparing them.
+    /// A step in which tests write their records instead of comparing them.
     fn blessing(line: &str) -> Self {
         Self { variables: vec![("NORM_BLESS".into(), "1".into())], ..Self::new(line) }
     }

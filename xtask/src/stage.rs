@@ -1,8 +1,8 @@
-//! `cargo xtask stage`: builds what an installation consists of and lays it out below
-//! `target/stage/prefix`, from where `make install` copies it.
+//! `cargo xtask stage`: builds the files of an installation and lays them out below `target/stage/prefix`, from where
+//! `make install` copies them.
 //!
-//! Nothing in the tree names the prefix: norm.pc and the CMake files find it from their own place.
-//! They depend on the folder of the libraries below it alone.
+//! Nothing in the tree contains the prefix: norm.pc and the CMake files find it relative to their own location. They
+//! only depend on the folder of the libraries below it.
 
 use std::fs;
 use std::io;
@@ -34,7 +34,7 @@ pub(crate) fn stage(root: &Path, arguments: &[String]) -> Result<(), String> {
     let target = target(root);
     build(root, &target, flags)?;
     let stage = target.join("stage");
-    // Stamps of make go with the tree that they are about.
+    // Make's stamps are removed together with the tree that they belong to.
     match fs::remove_dir_all(&stage) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(format!("{}: {error}", stage.display()));
@@ -48,7 +48,7 @@ pub(crate) fn stage(root: &Path, arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The build folder, as cargo finds it.
+/// The build folder that cargo uses.
 pub(crate) fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
 }
@@ -77,7 +77,7 @@ fn build(root: &Path, target: &Path, flags: &[String]) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{cargo:?}: {status}")) }
 }
 
-/// The revision for `norm_version()`: that of the repository, unless the environment has one.
+/// The revision for `norm_version()`: the environment's, or else that of the repository.
 fn revision(root: &Path) -> Option<String> {
     if std::env::var_os("NORM_REVISION").is_some() || !root.join(".git").exists() {
         return None;
@@ -136,7 +136,7 @@ impl Tree {
     /// A file of `packaging/` without `.in`, with its `@NAMES@` replaced.
     fn template(&self, file: &Path, folder: &str, static_libs: &str) -> io::Result<()> {
         let text = fs::read_to_string(file)?
-            // Steps up to the prefix, without those that a folder directly below it needs.
+            // The steps up to the prefix, less those from a folder directly below it.
             .replace("@UP@", &"../".repeat(self.libdir.split('/').count() - 1))
             .replace("@LIBDIR@", &self.libdir)
             .replace("@VERSION@", VERSION)
