@@ -1,12 +1,12 @@
-//! Code behind the C boundary allocates with `src/heap.rs`, which reports a lack of memory. The standard library's own
-//! functions end the process.
+//! Code behind the C boundary allocates with `src/heap.rs`, which reports a lack of memory. The standard library's
+//! functions abort the process.
 
 mod source;
 
 use source::{code, files, is_word, text, without_tests};
 use std::collections::BTreeSet;
 
-/// What the standard library allocates with, and ends the process if it cannot.
+/// The allocating functions of the standard library, which abort the process on failure.
 const ALLOCATING: &[&str] = &[
     "format!",
     "vec!",
@@ -30,7 +30,7 @@ const ALLOCATING: &[&str] = &[
     "available_parallelism",
 ];
 
-/// Where these words may stand, and why.
+/// Where these words may occur, and why.
 const MAY_ALLOCATE: &[(&str, &str, &str)] = &[
     ("threads/worker.rs", "Builder::new", "only where threads are not POSIX's"),
     ("threads/processors.rs", "available_parallelism", "allocates on Linux only"),
@@ -38,7 +38,7 @@ const MAY_ALLOCATE: &[(&str, &str, &str)] = &[
     ("threads/caller.rs", "Box::new", "after a panic, which has allocated"),
 ];
 
-/// The words of [`ALLOCATING`] in code, and lists that are collected.
+/// The words of [`ALLOCATING`] in code, and collected lists.
 fn allocations(text: &str) -> Vec<&'static str> {
     let code = without_tests(&code(text));
     let is_whole = |at: usize, word: &str| {

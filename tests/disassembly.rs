@@ -42,9 +42,9 @@ fn is_portable_vector(name: &str) -> bool {
 
 /// A shared library as disassembled by objdump.
 struct Library<'a> {
-    /// Functions by address.
+    /// Functions by their addresses.
     functions: HashMap<u64, &'a str>,
-    /// Functions that the dynamic linker resolves, by the address of their slot.
+    /// Functions that the dynamic linker resolves, by the addresses of their slots.
     slots: HashMap<u64, &'a str>,
 }
 
@@ -88,11 +88,11 @@ fn named(instruction: &str) -> Option<&str> {
     rest.split(['+', '>']).next()
 }
 
-/// The entry being examined.
+/// The entry under examination.
 struct Entry<'a> {
     name: &'a str,
     level: &'static str,
-    /// Whether it loads the address of a function anywhere, which a register may then hold.
+    /// Whether it loads the address of a function anywhere, which a register may then contain.
     takes: bool,
     wrong: Vec<String>,
     register_calls: Vec<String>,
@@ -113,7 +113,7 @@ impl<'a> Entry<'a> {
         let calls = verb.starts_with("call") || verb == "bl" || verb == "blr";
         let jumps = verb.starts_with('j') || verb == "b" || verb.starts_with("b.");
         if calls && (target.starts_with("*%") || target.contains("(%rsp)")) {
-            // A register's value was loaded somewhere in this entry, and checked there.
+            // A register's value was loaded, and checked, somewhere in this entry.
             self.register_calls.push(refusal("a function from elsewhere"));
         } else if calls && (target.starts_with('*') || verb == "blr") {
             self.wrong.push(refusal("a function from memory"));

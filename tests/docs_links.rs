@@ -1,5 +1,5 @@
-//! Relative links in the project's Markdown lead to files, and to headings where they name one; paths in backquotes
-//! that begin with a folder of the project exist.
+//! Relative links in the project's Markdown lead to existing files, and to existing headings if they name one. Paths in
+//! backquotes that begin with a folder of the project exist.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The Markdown files that git knows, or all outside build folders without git.
+/// The Markdown files that git knows; without git, all outside build folders.
 fn pages() -> Vec<PathBuf> {
     let listed = Command::new("git").args(["ls-files", "*.md"]).current_dir(root()).output();
     let listed = listed.ok().filter(|output| output.status.success());
@@ -51,7 +51,7 @@ fn links(text: &str) -> Vec<&str> {
     after.filter_map(|rest| rest.split_once(')').map(|(target, _)| target)).collect()
 }
 
-/// The anchor that GitHub gives a heading.
+/// GitHub's anchor for a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().to_lowercase();
     let kept = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));

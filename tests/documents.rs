@@ -1,10 +1,11 @@
 //! The examples in the documentation are compiled and run, and print what the pages show.
 //!
 //! A block of C or C++ is a whole program. If a comment before it names a file, as in `<!-- examples/c/softmax.c -->`
-//! or `<!-- examples/c/guide.c: training -->`, the block is a copy of the file or of its part between
-//! `ANCHOR: training` and `ANCHOR_END: training`, and the file is what runs; `NORM_BLESS=1` rewrites the copies. A block
-//! of text after a program is its output. `cpp no-exceptions` is compiled without exceptions. Blocks of Rust are doctests of `norm-rs`, which includes their pages. The
-//! lines of shell blocks that begin with `benchdnn` are run by `benchdnn/tests/documents.rs`.
+//! or `<!-- examples/c/guide.c: training -->`, the block is a copy of the file or of its part between `ANCHOR:
+//! training` and `ANCHOR_END: training`, and the file is what runs; `NORM_BLESS=1` rewrites the copies. A block of text
+//! after a program is its output. `cpp no-exceptions` is compiled without exceptions. Blocks of Rust are doctests of
+//! `norm-rs`, which includes their pages. The lines of shell blocks that begin with `benchdnn` are run by
+//! `benchdnn/tests/documents.rs`.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
@@ -42,12 +43,12 @@ fn pages() -> Vec<String> {
 #[derive(Debug, PartialEq)]
 struct Block {
     language: String,
-    /// Whether C++ is compiled without exceptions.
+    /// Whether exceptions are disabled.
     no_exceptions: bool,
     text: String,
-    /// The line that opens it, from 0.
+    /// The index of the line that opens it.
     line: usize,
-    /// The file and the anchor of the comment before it.
+    /// The file and the anchor in the comment before it.
     source: Option<(String, Option<String>)>,
 }
 
@@ -80,7 +81,7 @@ fn blocks(page: &str) -> Vec<Block> {
     found
 }
 
-/// The file and the anchor that a comment names.
+/// The file and the anchor in a comment.
 fn source(line: &str) -> Option<(String, Option<String>)> {
     let inside = line.strip_prefix("<!-- ")?.strip_suffix(" -->")?;
     Some(match inside.split_once(": ") {
@@ -89,7 +90,7 @@ fn source(line: &str) -> Option<(String, Option<String>)> {
     })
 }
 
-/// A file without its lines of anchors, or the part between those of one anchor, moved to the left.
+/// A file without its anchor lines, or the part between those of one anchor, unindented.
 fn part(text: &str, anchor: Option<&str>) -> String {
     let is_anchor = |line: &str| line.contains("ANCHOR: ") || line.contains("ANCHOR_END: ");
     let ends = |line: &str, mark: &str| {
@@ -115,7 +116,7 @@ fn part(text: &str, anchor: Option<&str>) -> String {
     moved.collect()
 }
 
-/// Compiles a program without warnings, runs it and returns what it prints.
+/// Compiles a program without warnings, runs it and returns its output.
 fn output(source: &Path, Block { language, no_exceptions, .. }: &Block) -> String {
     let here = std::env::current_exe().expect("a test has a path");
     let libraries = here.parent().expect("it lies in a folder");
@@ -158,7 +159,7 @@ fn copies_are_those_of_the_files() {
     let (mut copies, mut wrong) = (0, Vec::new());
     for page in pages() {
         let mut text = read(&root().join(&page));
-        // From the end, so that the lines before stay where they are.
+        // From the end, so that earlier lines keep their numbers.
         for block in blocks(&text).into_iter().rev() {
             let Some((file, anchor)) = &block.source else { continue };
             copies += 1;
@@ -233,7 +234,7 @@ fn examples_in_rust_are_doctests() {
     }
 }
 
-/// The summary lists every page once, and no link of a page leaves the book.
+/// The summary lists every page once, and no link leads out of the book.
 #[test]
 fn the_book_is_whole() {
     let summary = read(&root().join("docs/SUMMARY.md"));

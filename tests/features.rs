@@ -1,4 +1,4 @@
-//! `docs/features.md`: every row is there, and every test that it names exists.
+//! `docs/features.md` has every row, and every test that it names exists.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn rows(page: &str) -> Vec<Vec<&str>> {
     lines.map(|line| line.split('|').map(str::trim).collect()).collect()
 }
 
-/// Whether a file defines a function of this name: in Rust, C or Python.
+/// Whether a file defines a function of this name, in Rust, C or Python.
 fn defines(path: &str, function: &str) -> bool {
     let Some(text) = read(path) else { return false };
     let named = |start: &str| {
@@ -23,7 +23,7 @@ fn defines(path: &str, function: &str) -> bool {
     ["fn ", "static void ", "def "].iter().any(|start| named(start))
 }
 
-/// The proofs of a cell that do not exist.
+/// The tests named in a cell that do not exist.
 fn missing(cell: &str) -> Vec<String> {
     let proofs = cell.split('`').skip(1).step_by(2);
     let exists = |proof: &&str| {

@@ -1,8 +1,8 @@
-//! The sizes that CONTRIBUTING.md allows: files of at most 500 lines, functions of at most 60 in `src/` and
-//! `benchdnn/src/`; and that nothing is compiled twice without need.
+//! The sizes that CONTRIBUTING.md allows: at most 500 lines per file, and at most 60 per function in `src/` and
+//! `benchdnn/src/`. Also, nothing is compiled twice without need.
 //!
-//! What is larger stands in a list with its size. A list may only shrink: a row whose file or function has become small
-//! enough is an error, too.
+//! Larger ones are listed with their sizes. A list may only shrink: it is also an error if a listed file or function
+//! has become small enough.
 
 mod source;
 
@@ -20,10 +20,10 @@ const WHOLE: &[(&str, &str)] = &[
     ("include/norm.h", "the reference of the C API: one page, in one place"),
 ];
 
-/// Files that are too long, and their lines; they may only get shorter.
+/// Files that are too long, with their lines. They may only get shorter.
 const LONG_FILES: &[(&str, usize)] = &[];
 
-/// Functions that are too long: file, name, lines of the body; they may only get shorter.
+/// Functions that are too long: file, name, lines of the body. They may only get shorter.
 const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[];
 
 /// The functions of a Rust file: name, line, and lines between the braces of the body.
@@ -62,7 +62,7 @@ fn body(code: &[u8]) -> Option<usize> {
     (code[end] == b'{').then_some(end)
 }
 
-/// What is wrong with a size, given the most that is allowed and the size that is listed as an exception.
+/// What is wrong with a size, given the limit and the size that is listed as an exception.
 fn verdict(size: usize, most: usize, listed: Option<usize>) -> Option<String> {
     match listed {
         None => {
@@ -111,7 +111,7 @@ fn functions_are_short() {
         let mut longest: Vec<(String, usize, usize)> = Vec::new();
         for (name, line, lines) in functions(&text(&file)) {
             count += 1;
-            // A name may stand in several `impl` blocks; the longest function of the name counts.
+            // Several `impl` blocks may have the name; the longest function counts.
             match longest.iter_mut().find(|known| known.0 == name) {
                 Some(known) if known.2 >= lines => {}
                 Some(known) => *known = (name, line, lines),
@@ -163,7 +163,8 @@ fn compiled(selection: &[&str]) -> BTreeSet<String> {
     lines.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
 }
 
-/// A feature that only the tests ask for would have `cargo test --workspace` compile a crate, and all that use it, anew.
+/// A feature that only the tests request would make `cargo test --workspace` compile a crate, and all that use it,
+/// again.
 #[test]
 fn the_tests_compile_nothing_of_benchdnn_a_second_time() {
     let alone = compiled(&["--package", "benchdnn", "--edges", "normal,build"]);

@@ -1,7 +1,6 @@
-//! Imports in `src/` go downwards only: `capi -> {ops, cache} -> rows -> primitive -> {simd, tensor, threads}`. An operation
-//! never imports another. Inside a folder the modules do not import each other in a circle, so that a reader can begin
-//! with one that needs no other. Every path that begins with `crate::` or `super::` counts, not only those in `use`
-//! lines.
+//! Imports in `src/` only go down: `capi -> {ops, cache} -> rows -> primitive -> {simd, tensor, threads}`. Operations
+//! never import each other. Modules of a folder do not import each other in a circle, so that a reader can begin with
+//! one that needs no other. Every path that begins with `crate::` or `super::` counts, not only those in `use` lines.
 
 mod source;
 
@@ -32,8 +31,8 @@ fn layer(module: &str) -> Option<u8> {
     LAYERS.iter().find(|(name, _)| *name == module).map(|(_, layer)| *layer)
 }
 
-/// Folders whose modules import each other in a circle today, and how many modules do. The list may only shrink: fewer
-/// modules than listed are an error until the number is lowered, and a folder without any until it is taken off.
+/// Folders whose modules import each other in a circle, and how many modules do. The list may only shrink: it is an
+/// error if there are fewer such modules than listed.
 const KNOWN_CIRCLES: &[(&str, usize)] = &[];
 
 /// The paths after each `crate::` in a text, with groups in braces expanded, two names deep: `use
@@ -42,7 +41,7 @@ fn crate_paths(text: &str) -> Vec<String> {
     let code = code(text);
     let mut found = Vec::new();
     for (at, _) in code.match_indices("crate::") {
-        // `$crate::` in a macro is a path too.
+        // `$crate::` in a macro is also a path.
         if at == 0 || !is_word(code.as_bytes()[at - 1]) {
             expand(&code[at + "crate::".len()..], "", &mut found);
         }
@@ -85,7 +84,7 @@ fn expand(text: &str, before: &str, found: &mut Vec<String>) -> usize {
     }
 }
 
-/// The wrong imports in `files`: path from `src/`, and text.
+/// The wrong imports in `files`, which map paths below `src/` to texts.
 fn violations(files: &BTreeMap<PathBuf, String>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (file, text) in files {
@@ -117,12 +116,12 @@ fn violations(files: &BTreeMap<PathBuf, String>) -> Vec<String> {
     wrong
 }
 
-/// A path in code from the module that it stands in: how many modules up it begins (`None` for the root of the crate),
-/// and its names.
+/// A path in code, relative to its module: how many modules up it begins (`None` for the root of the crate), and its
+/// names.
 type Import = (Option<usize>, Vec<String>);
 
-/// The paths of a file that begin with `crate::` or `super::`, groups in braces written out. Modules in the file are
-/// levels of their own; those of tests are left out.
+/// The paths of a file that begin with `crate::` or `super::`, with groups in braces expanded. Modules in the file
+/// count as levels; test modules are omitted.
 fn imports(text: &str) -> Vec<Import> {
     let code = without_tests(&code(text));
     let bytes = code.as_bytes();
@@ -164,7 +163,7 @@ fn imports(text: &str) -> Vec<Import> {
     found
 }
 
-/// The paths of one import, written out, and the bytes that they span.
+/// The expanded paths of one import, and the number of bytes that it spans.
 fn tree(text: &str) -> (Vec<Vec<String>>, usize) {
     if let Some(group) = text.strip_prefix('{') {
         let (mut found, mut at) = (Vec::new(), 0);
@@ -206,7 +205,7 @@ fn module_of(file: &Path) -> Vec<String> {
     names
 }
 
-/// What the folders hand on from their modules: folder and name, to the module it is from.
+/// What folders re-export: maps folder and name to the module that has it.
 fn handed_on(files: &BTreeMap<PathBuf, String>) -> BTreeMap<Vec<String>, Vec<String>> {
     let mut found = BTreeMap::new();
     for (file, text) in files.iter().filter(|(file, _)| file.ends_with("mod.rs")) {
@@ -224,10 +223,10 @@ fn handed_on(files: &BTreeMap<PathBuf, String>) -> BTreeMap<Vec<String>, Vec<Str
     found
 }
 
-/// Folder, and which of its modules import which.
+/// Maps a folder to its graph of imports between modules.
 type Graphs = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
-/// The imports between modules of one folder. What a folder's `mod.rs` has of its own belongs to none of them.
+/// The imports between modules of a folder. Items in the folder's `mod.rs` belong to none of its modules.
 fn graphs(files: &BTreeMap<PathBuf, String>) -> Graphs {
     let (names, mut graphs) = (handed_on(files), Graphs::new());
     let modules: BTreeSet<Vec<String>> = files.keys().map(|file| module_of(file)).collect();
@@ -257,7 +256,7 @@ fn graphs(files: &BTreeMap<PathBuf, String>) -> Graphs {
     graphs
 }
 
-/// The modules that one imports, and those that they import, and so on.
+/// The modules that a module imports, directly or indirectly.
 fn reached<'g>(
     graph: &'g BTreeMap<String, BTreeSet<String>>,
     from: &'g String,
@@ -269,7 +268,7 @@ fn reached<'g>(
     seen
 }
 
-/// The sets of modules that import each other in a circle: each reaches all others of its set.
+/// The sets of modules that import each other in a circle. Each module reaches all others of its set.
 fn circles(graph: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<Vec<String>> {
     let reach: BTreeMap<&String, BTreeSet<&String>> =
         graph.keys().map(|module| (module, reached(graph, module))).collect();
@@ -306,7 +305,7 @@ fn shown(graph: &BTreeMap<String, BTreeSet<String>>, circle: &[String]) -> Strin
     circle.join(", ")
 }
 
-/// What is wrong with the circles of `files`, given the folders that are known to have some.
+/// What is wrong with the circles of `files`, given the folders with known ones.
 fn new_circles(files: &BTreeMap<PathBuf, String>, known: &[(&str, usize)]) -> Vec<String> {
     let (mut wrong, graphs) = (Vec::new(), graphs(files));
     for (folder, graph) in &graphs {
@@ -401,7 +400,7 @@ fn circles_are_found() {
     let c = ("rows/c.rs", "// super::a\nfn f() { super::a::g() }");
     let found = wrong(&[("rows/a.rs", "use super::{b::Y, c::{Z, W as V}};"), b, c]);
     assert_eq!(found, "src/rows: 2 modules in circles, 0 listed: a -> c -> a");
-    // Through a name that the folder hands on, a path from the root, and a folder below.
+    // Through a name that the folder re-exports, a path from the root, and a folder below.
     let hub = ("rows/mod.rs", "mod a;\npub(crate) use a::{X, Y as Z};");
     assert!(
         wrong(&[hub, ("rows/a.rs", "use super::c::W;"), ("rows/c.rs", "use super::X;")])

@@ -25,9 +25,9 @@ impl Drop for Desc {
 /// The layout of a tensor.
 #[derive(Clone, Debug)]
 enum Layout {
-    /// The dimensions from outermost to innermost, and the elements left out after each.
+    /// The dimensions from outermost to innermost, and the number of unused elements after each.
     Strides(Vec<usize>, Vec<i64>),
-    /// Letters of the dimensions from outermost to innermost, and blocks of some of them.
+    /// The letters of the dimensions from outermost to innermost, and the blocks of some of them.
     Blocks(Vec<usize>, Vec<(usize, i64)>),
 }
 
@@ -109,7 +109,7 @@ impl Desc {
         unsafe { sys::norm_memory_desc_equal(self.0, other.0) == 1 }
     }
 
-    /// Where every element lies in the buffer, in logical order, from what the descriptor tells.
+    /// The offset of every element in the buffer, in logical order, computed from queries.
     fn places(&self) -> Vec<i64> {
         let ndims = self.number::<i32>(sys::norm_query_ndims_s32) as usize;
         let count = self.number::<i32>(sys::norm_query_inner_nblks_s32) as usize;
@@ -142,7 +142,7 @@ fn indices(dims: &[i64]) -> Vec<Vec<i64>> {
     })
 }
 
-/// A buffer with `values` where the descriptor has its elements.
+/// A buffer with `values` at the offsets of the descriptor's elements.
 fn scattered(desc: &Desc, values: &[f32]) -> Vec<f32> {
     let mut buffer = vec![f32::NAN; desc.size() / 4];
     for (place, value) in desc.places().iter().zip(values) {
@@ -199,7 +199,7 @@ fn reorder(from: &Desc, src: &mut Vec<f32>, to: &Desc, dst: &mut Vec<f32>) {
     run(create, &mut [(sys::NORM_ARG_FROM, from, src), (sys::NORM_ARG_TO, to, dst)]);
 }
 
-/// A shape and layouts for it.
+/// A shape, and layouts for it.
 fn tensor<const N: usize>() -> impl Strategy<Value = (Vec<i64>, [Layout; N])> {
     shape().prop_flat_map(|dims| {
         let layouts: [_; N] = std::array::from_fn(|_| layout(dims.len()));

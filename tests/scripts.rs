@@ -1,6 +1,6 @@
-//! `--help` of every script prints a text and does nothing else. It runs on a copy, where nothing is installed
-//! but the interpreters: python3 without packages, bash and what bash needs to print. Other programs are
-//! replaced by ones that record the call and fail.
+//! `--help` of every script prints a text and does nothing else. It runs on a copy, with nothing installed but the
+//! interpreters: python3 without packages, bash, and what bash needs to print. All other programs are replaced by ones
+//! that record the call and fail.
 #![cfg(unix)]
 
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ use std::thread::yield_now;
 use std::time::SystemTime;
 use std::{env, fs};
 
-/// Programs that a help text may be printed with.
+/// Programs that may print a help text.
 const PRINTERS: [&str; 4] = ["env", "bash", "sed", "cat"];
 
-/// Programs that no help text may start.
+/// Programs that `--help` must not start.
 const WORKERS: [&str; 16] = [
     "apt-get",
     "c++",
@@ -39,7 +39,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The files that git knows, or all outside build folders without git; relative to the root.
+/// The files that git knows; without git, all outside build folders. Relative to the root.
 fn files() -> Vec<PathBuf> {
     let listed = Command::new("git")
         .args(["ls-files", "-co", "--exclude-standard"])
@@ -68,7 +68,7 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The scripts of the project: the files whose first line names bash or Python.
+/// The scripts of the project: files whose first line names bash or Python.
 fn scripts() -> Vec<PathBuf> {
     let mut found = files();
     found.retain(|file| {
@@ -90,7 +90,7 @@ fn located(program: &str) -> Option<PathBuf> {
     env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// A copy of the scripts with a home, a folder for temporary files and programs of its own.
+/// A copy of the scripts, with its own home, temporary folder and programs.
 struct Sandbox(PathBuf);
 
 impl Sandbox {
@@ -111,10 +111,10 @@ impl Sandbox {
             executable(&bin.join(program), &text);
         }
         if let Some(python) = python() {
-            // Isolated and without site-packages; it may write byte code, which then is seen.
+            // Isolated and without site-packages. It may write byte code, which the test would then see.
             executable(&bin.join("python3"), &format!("#!/bin/sh\nexec '{python}' -I -S \"$@\"\n"));
         }
-        // Scripts with the files beside them, which they may read or import.
+        // Scripts, with the files beside them that they may read or import.
         let scripts = scripts();
         let beside = |file: &PathBuf| scripts.iter().any(|script| script.parent() == file.parent());
         for file in files().iter().filter(|file| beside(file)) {
@@ -133,7 +133,8 @@ impl Sandbox {
         command.envs(folders.map(|(name, folder)| (name, self.0.join(folder))));
         loop {
             match command.output() {
-                // A process that another test starts has the file open for writing until it executes its program.
+                // Another test may just be starting a process, which has the file open for writing until it executes
+                // its program.
                 Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => yield_now(),
                 output => {
                     return output.unwrap_or_else(|error| panic!("{}: {error}", script.display()));
@@ -142,7 +143,7 @@ impl Sandbox {
         }
     }
 
-    /// Every file and folder with its time of change and its size.
+    /// Every file and folder, with its modification time and size.
     fn state(&self) -> BTreeMap<PathBuf, (SystemTime, u64)> {
         let mut found = BTreeMap::new();
         let mut open = vec![self.0.clone()];
@@ -159,7 +160,7 @@ impl Sandbox {
         found
     }
 
-    /// What is wrong with the script's `--help`; nothing if it is as it should be.
+    /// What is wrong with the script's `--help`; `None` if nothing is.
     fn complaint(&self, script: &Path) -> Option<String> {
         let before = self.state();
         let output = self.help(script);
@@ -200,7 +201,7 @@ fn help_needs_nothing_and_changes_nothing() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Scripts that work before they read their options, each in another way.
+/// Scripts that do work before they read their options, each in another way.
 #[test]
 fn a_help_that_works_is_seen() {
     let sandbox = Sandbox::new("scripts-wrong");

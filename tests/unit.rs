@@ -1,7 +1,7 @@
-//! The library's unit tests, in a program of their own.
+//! The library's unit tests, in a separate program.
 //!
-//! They stand beside the code that they test, and the modules are included here by their paths. A test build of the
-//! library itself would compile every kernel a second time; here only what the tests reach is compiled.
+//! They are beside the code that they test, and this program includes the modules by their paths. A test build of the
+//! library itself would compile every kernel a second time; this one compiles only what the tests use.
 #![allow(dead_code, unused_imports, missing_docs, reason = "the tests reach a part of the library")]
 
 #[path = "../src/cache/mod.rs"]

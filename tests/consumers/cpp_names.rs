@@ -5,12 +5,12 @@ use std::fmt::Write;
 
 use crate::toolchain::{Language, command, library_dir, root, text};
 
-/// A declaration that compiles if the name is there.
+/// A declaration that compiles only if the name exists.
 fn use_of(line: &str, number: usize) -> String {
     match line.split(' ').collect::<Vec<_>>()[..] {
         ["enum", scope, name] => format!("constexpr auto e{number} = norm::{scope}::{name};"),
         ["namespace", "norm", name] => format!("namespace n{number} {{ using norm::{name}; }}"),
-        // A base class of all, and a template.
+        // A base class of every handle, and a template.
         ["class", "handle", name] => use_of(&format!("class engine {name}"), number),
         ["class", scope, name] => {
             format!("struct p{number} : norm::{scope} {{ using norm::{scope}::{name}; }};")

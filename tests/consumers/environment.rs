@@ -1,4 +1,4 @@
-//! Environment variables with values that mean nothing: one warning each, and no other effect.
+//! Environment variables with meaningless values: one warning each, and no other effect.
 
 use crate::toolchain::{Language, build, command, text};
 

@@ -8,7 +8,7 @@ use crate::toolchain::{Language, build, command, has, library_dir, root, run};
 
 type Names = BTreeSet<String>;
 
-/// C text without comments.
+/// C source without comments.
 fn without_comments(text: &str) -> String {
     let mut code = String::new();
     let mut rest = text;
@@ -54,7 +54,7 @@ fn of_the_interface(names: Names) -> Names {
     names.into_iter().filter(|name| name.starts_with("norm_")).collect()
 }
 
-/// Fails if a name is on one side only.
+/// Fails if a name is only on one side.
 fn expect_same(left: (&str, &Names), right: (&str, &Names)) {
     for ((name, names), (other, others)) in [(left, right), (right, left)] {
         let alone: Vec<_> = names.difference(others).collect();
@@ -105,7 +105,7 @@ fn words(prefix: &str, code: &str) -> Names {
     words.filter(|word| word.starts_with(prefix)).map(str::to_owned).collect()
 }
 
-/// The texts of `src/capi`, without comments, by path.
+/// The sources in `src/capi`, without comments, by path.
 fn boundary(folder: &std::path::Path, code: &mut Vec<(std::path::PathBuf, String)>) {
     for file in std::fs::read_dir(folder).expect("src/capi can be read") {
         let path = file.expect("src/capi can be read").path();
@@ -118,8 +118,8 @@ fn boundary(folder: &std::path::Path, code: &mut Vec<(std::path::PathBuf, String
     }
 }
 
-/// Every oneDNN function is either implemented or in the list of unimplemented ones. Otherwise only
-/// a build with the feature would notice.
+/// Every oneDNN function is either implemented or in the list of unimplemented ones. Otherwise, only a build with the
+/// feature would notice.
 #[test]
 fn onednn_functions_are_implemented_or_listed() {
     let mut code = Vec::new();
@@ -133,14 +133,14 @@ fn onednn_functions_are_implemented_or_listed() {
     let listed = committed("onednn.txt");
     let all: Names = built.union(&unbuilt).cloned().collect();
     expect_same(("built or unbuilt", &all), ("listed in tests/symbols/onednn.txt", &listed));
-    // A function implemented only under its own name has left its stub in place.
+    // A function implemented only under its own name still has its stub.
     let own: Names = sources.iter().flat_map(|(_, text)| words("norm_", text)).collect();
     let twin = |name: &String| own.contains(&name.replacen("dnnl_", "norm_", 1));
     let forgotten: Vec<_> = unbuilt.iter().filter(|name| twin(name)).collect();
     assert!(forgotten.is_empty(), "write `fn norm_... as` each of these: {forgotten:?}");
 }
 
-/// A kind of primitive that oneDNN lacks is in the lists of kinds, too.
+/// A kind of primitive that oneDNN lacks is also in the lists of kinds.
 #[test]
 fn own_kinds_are_listed() {
     const FIRST: i64 = 0x0100_0000;
@@ -177,13 +177,13 @@ fn the_programs_call_every_function() {
     expect_same(("called through norm.hpp", &from_cpp), ("declared", &declared));
 }
 
-/// A new function has to be called there, with failing allocations.
+/// A new function must be called there, with failing allocations.
 #[test]
 fn every_function_runs_out_of_memory() {
     let declared = interface();
     let program = build("tests/c/out_of_memory.c", Language::C99);
     let printed = run(command(program).arg("list"));
-    // The other lines are those of norm_set_verbose.
+    // The other lines are output of norm_set_verbose.
     let called = printed.lines().filter(|line| !line.contains(',')).map(str::to_owned).collect();
     let called = of_the_interface(called);
     expect_same(("called by out_of_memory.c", &called), ("declared", &declared));

@@ -25,7 +25,7 @@ fn memcheck(leaks: Leaks, source: &str, arguments: &[&str]) -> Command {
         .args(["--errors-for-leak-kinds=definite,indirect,possible"])
         // Otherwise a spinning thread keeps the others from running.
         .arg("--fair-sched=yes")
-        // A program's own malloc, as in `allocations`, is not replaced; glibc's is.
+        // Does not replace a program's own malloc, as in `allocations`, only glibc's.
         .arg("--soname-synonyms=somalloc=nouserintercepts")
         .arg(format!("--suppressions={}", root().join("tests/consumers/memcheck.supp").display()))
         .arg(build(source, language))

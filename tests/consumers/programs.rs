@@ -50,7 +50,7 @@ fn wrapper_as_cpp20() {
     wrapper(Language::Cpp20);
 }
 
-/// Compiled without exceptions, which is not how the other programs are.
+/// Compiled without exceptions, unlike the other programs.
 const NO_EXCEPTIONS: &str = "tests/c/no_exceptions.cpp";
 
 #[test]
@@ -60,7 +60,7 @@ fn norm_hpp_without_exceptions() {
     let summary = printed.lines().last().unwrap_or_default();
     assert!(summary.ends_with(" 0 failed"), "it ended with {summary:?}");
 
-    // The handler that nobody replaced.
+    // The default handler.
     let output = command(program).arg("abort").output().expect("the program runs");
     let said = text(&output);
     assert_eq!(output.status.signal(), Some(6), "{}: {said}", output.status);
@@ -93,7 +93,7 @@ fn every_program_has_a_test() {
 #[test]
 fn the_examples_print_the_documented_output() {
     let printed = run(&mut command(build("examples/c/rms_norm.c", Language::C99)));
-    // 1 2 3 4 divided by sqrt(7.5), and its negated double, which normalizes to the negative.
+    // 1 2 3 4 divided by sqrt(7.5), and the input doubled and negated, which gives the negative.
     let lines: Vec<_> = printed.lines().take(2).collect();
     assert_eq!(lines, ["0.3651 0.7303 1.0954 1.4606", "-0.3651 -0.7303 -1.0954 -1.4606"]);
     let printed = run(&mut command(build("examples/c/layer_norm_training.cpp", Language::Cpp17)));

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// The folder with this build's `libnorm.so`, which cargo puts beside the test executable. The one
-/// in the parent folder may be older.
+/// The folder with this build's `libnorm.so`, which cargo puts beside the test executable. The one in the parent folder
+/// may be older.
 pub(crate) fn library_dir() -> PathBuf {
     let test = std::env::current_exe().expect("the test knows its executable");
     let dir = test.parent().expect("the executable lies in a folder").to_path_buf();
@@ -18,7 +18,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The languages of the programs. The C99 flags request POSIX where the program asks for it.
+/// The languages of the programs. The C99 flags enable POSIX where a program requests it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Language {
     C99,
@@ -47,11 +47,11 @@ impl Language {
     }
 }
 
-/// A program, once it is built.
+/// A program, set when it has been built.
 type Program = Arc<OnceLock<PathBuf>>;
 
-/// Builds `source` (a path, or relative to the repository), once per process, and returns the
-/// executable. Warnings are errors.
+/// Builds `source` (an absolute path, or relative to the repository) once per process, and returns the executable.
+/// Warnings are errors.
 pub(crate) fn build(source: &str, language: Language) -> PathBuf {
     static BUILT: Mutex<Option<HashMap<(String, Language), Program>>> = Mutex::new(None);
     let mut built = BUILT.lock().expect("no holder fails");
@@ -67,7 +67,7 @@ fn compile(source: &str, language: Language) -> PathBuf {
     std::fs::create_dir_all(&out).expect("a folder for the programs can be made");
     let stem = Path::new(source).file_stem().expect("a source has a name").to_string_lossy();
     let program = out.join(format!("{stem}-{language:?}"));
-    // Processes run concurrently: each writes its own file and then renames it.
+    // Processes run concurrently, so each writes its own file and then renames it.
     let fresh = out.join(format!("{stem}-{language:?}-{}", std::process::id()));
     let output = Command::new(language.compiler())
         .args(language.flags())

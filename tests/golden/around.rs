@@ -1,5 +1,5 @@
-//! The vectors of `tests/data/golden_around.txt`: what stands around a normalization, by PyTorch's
-//! autograd in f64, the bits of LlamaRMSNorm, and the bits of quantized blocks.
+//! The vectors of `tests/data/golden_around.txt`: the steps around a normalization by PyTorch's autograd in f64, the
+//! bits of LlamaRMSNorm, and the bits of quantized blocks.
 
 use crate::library::{
     Argument, Engine, Handle, MemoryDesc, PrimitiveDesc, check, decode, encode, execute,
@@ -212,7 +212,7 @@ impl Case {
         self.outputs(&desc, &engine, &inputs, &outputs)
     }
 
-    /// The inputs that the case uses: the given ones, the gate, scale and shift.
+    /// The inputs of the case: the given ones, the gate, scale and shift.
     fn inputs(&self, shared: &Section, own: &[(i32, &str)]) -> Vec<(i32, Vec<f64>)> {
         let all = [
             (NORM_ARG_GATE, "gate", self.gate()),
@@ -255,8 +255,8 @@ fn rounding(data: norm_data_type_t) -> f64 {
     }
 }
 
-/// f32 arithmetic over a row of this length loses about 4 bits; then the result is rounded. A wrong
-/// formula is off by more than a hundredth.
+/// f32 arithmetic over a row of this length loses about 4 bits, and then the result is rounded. A wrong formula is off
+/// by more than a hundredth.
 #[track_caller]
 fn close(name: &str, context: &str, got: &[f64], want: &[f64], rounding: f64) {
     assert_eq!(got.len(), want.len(), "{name}: {context}");
@@ -300,7 +300,7 @@ fn autograd_of_every_step() {
     assert_eq!(cases, 18 * 3);
 }
 
-/// Forward of a problem with raw bytes; returns those of the outputs.
+/// Runs forward on raw bytes. Returns the bytes of the outputs.
 fn run(
     (rows, cols): (usize, usize),
     types: [norm_data_type_t; 3],
@@ -355,7 +355,7 @@ fn llama_rounds_before_the_scale() {
     assert_eq!(types, 2);
 }
 
-/// With a variance of 1 and no epsilon nothing is changed before the elements are quantized.
+/// With a variance of 1 and no epsilon, the elements are quantized unchanged.
 #[test]
 fn quantized_blocks_have_the_bits_of_pytorch() {
     let (_, sections) = read();

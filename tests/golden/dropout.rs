@@ -1,5 +1,5 @@
-//! The masks of `tests/data/golden_dropout.txt`, those of oneDNN, from every implementation: eltwise in two layouts, softmax
-//! along both dimensions, binary. Masks do not depend on the operation, its layout or its implementation.
+//! The masks of `tests/data/golden_dropout.txt`, made by oneDNN, from every implementation: eltwise in two layouts,
+//! softmax along both dimensions, binary. Masks do not depend on the operation, its layout or its implementation.
 
 use super::groups::check;
 use norm as _;
@@ -15,7 +15,7 @@ struct Case {
     seed: (norm_data_type_t, i64),
     offset: Option<i64>,
     mask: Vec<u8>,
-    /// The bits of the factor of what stays.
+    /// The bits of the factor of kept elements.
     kept: Option<u32>,
 }
 
@@ -49,7 +49,7 @@ impl Run {
         tag: norm_format_tag_t,
     ) -> norm_memory_desc_t {
         let (mut desc, ndims) = (null_mut(), dims.len() as i32);
-        // SAFETY: the dimensions are there.
+        // SAFETY: the dimensions exist.
         check(unsafe {
             norm_memory_desc_create_with_tag(&raw mut desc, ndims, dims.as_ptr(), data_type, tag)
         });
@@ -87,7 +87,7 @@ impl Run {
                 break;
             }
         }
-        // SAFETY: it is not used any more.
+        // SAFETY: it is not used again.
         check(unsafe { norm_primitive_desc_destroy(pd) });
     }
 }
@@ -179,7 +179,7 @@ fn run(run: &Run, case: &Case, operation: Operation, dst_tag: norm_format_tag_t)
         }
     });
     for desc in [src, dst, mask, of_probability, of_seed, of_offset] {
-        // SAFETY: nothing uses it any more.
+        // SAFETY: nothing uses it again.
         check(unsafe { norm_memory_desc_destroy(desc) });
     }
 }
@@ -203,7 +203,7 @@ fn masks_are_those_of_onednn() {
             run(&setting, case, Operation::Binary, tag);
         }
     }
-    // SAFETY: nothing uses them any more.
+    // SAFETY: nothing uses them again.
     unsafe {
         check(norm_stream_destroy(stream));
         check(norm_engine_destroy(engine));

@@ -1,11 +1,10 @@
-//! Published numbers: the effect of epsilon on small activations, and a worked example that is
-//! often computed wrongly.
+//! Published numbers: the effect of epsilon on small activations, and a worked example that is often computed wrongly.
 
 use crate::formula::{self, statistics};
 use crate::library::{Forward, Inputs, Problem, round_to};
 use norm_sys::*;
 
-/// The root of the mean square.
+/// The root mean square.
 fn rms(values: &[f64]) -> f64 {
     (values.iter().map(|x| x * x).sum::<f64>() / values.len() as f64).sqrt()
 }
@@ -109,8 +108,8 @@ fn weights_correlated_with_activations() {
     }
 }
 
-/// x = [1, 3, 5, 7]: the root of the mean square is sqrt(21), the population standard deviation
-/// sqrt(5). Layer normalization does not use the sample standard deviation, 2.58.
+/// x = [1, 3, 5, 7]: the root mean square is sqrt(21), the population standard deviation sqrt(5). Layer normalization
+/// does not use the sample standard deviation, 2.58.
 #[test]
 fn population_variance() {
     let src = vec![1.0, 3.0, 5.0, 7.0];

@@ -22,7 +22,7 @@ impl Expected {
 #[derive(Clone, Copy)]
 pub(crate) enum Gradient {
     True,
-    /// oneDNN's with rms_norm: subtracts the mean of d although forward subtracts no mean.
+    /// oneDNN's gradient with rms_norm: it subtracts the mean of d although forward subtracts no mean.
     KeepsMean,
     /// Omits 1/sqrt in the second term.
     MissesDivision,
@@ -79,8 +79,8 @@ pub(crate) fn forward(problem: &Problem, inputs: &Inputs) -> Expected {
     dst
 }
 
-/// diff_src from the statistics in `inputs`. Its terms are those inside its sums: rounding a
-/// product in f32 costs part of that product, however small the sum is.
+/// diff_src from the statistics in `inputs`. Its terms are those inside its sums, because rounding a product in f32
+/// costs part of that product, however small the sum is.
 pub(crate) fn diff_src(problem: &Problem, inputs: &Inputs, which: Gradient) -> Expected {
     let count = problem.cols as f64;
     let mut result = Expected::default();

@@ -1,5 +1,5 @@
-//! The vectors of `tests/data/golden_gated.txt`: PyTorch's autograd in f64 of gated activations, in every packing, on every
-//! implementation. Inputs are exact in f32, so the bounds only cover the library's own rounding.
+//! The vectors of `tests/data/golden_gated.txt`: PyTorch's autograd in f64 of gated activations, in every packing, on
+//! every implementation. Inputs are exact in f32, so the bounds only cover the library's own rounding.
 
 use super::groups::{Setting, check};
 use norm as _;
@@ -9,7 +9,7 @@ use std::ptr::{null, null_mut};
 
 type Tensors = HashMap<String, Vec<f64>>;
 
-/// A function with its numbers, and its results.
+/// A function, its numbers and its results.
 struct Case {
     function: norm_alg_kind_t,
     /// alpha, limit and shift.
@@ -66,7 +66,7 @@ fn single(values: &[f64]) -> Vec<f32> {
     values.iter().map(|value| *value as f32).collect()
 }
 
-/// An output of the library and what it should be.
+/// Compares an output of the library with the expected values.
 #[track_caller]
 fn close(context: &str, actual: &[f32], expected: &[f64]) {
     assert_eq!(actual.len(), expected.len(), "{context}");
@@ -181,7 +181,7 @@ fn gated_activations_match_pytorch() {
     for case in &cases {
         run(engine, stream, &shared, case);
     }
-    // SAFETY: nothing uses them any more.
+    // SAFETY: nothing uses them again.
     unsafe {
         check(norm_stream_destroy(stream));
         check(norm_engine_destroy(engine));

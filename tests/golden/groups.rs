@@ -1,7 +1,7 @@
 //! The vectors of `tests/data/golden_groups.txt`: PyTorch's autograd in f64 of group normalization and of grouped RMS
 //! normalization, for every combination of flags, on every implementation, with channels first and last. Inputs and
-//! statistics are exact in f32, so the bounds only cover the library's own rounding. Residuals, gates and 1 + scale
-//! follow, where statistics are rounded.
+//! statistics are exact in f32, so the bounds only cover the library's own rounding. In the cases with residuals, gates
+//! and 1 + scale, which follow, statistics are rounded.
 
 use norm as _;
 use norm_sys::*;
@@ -11,7 +11,7 @@ use std::ptr::{null, null_mut};
 
 type Tensors = HashMap<String, Vec<f64>>;
 
-/// A set of flags, with the words of what stands around the normalization, and its results.
+/// A set of flags, the words for the steps around the normalization, and the results.
 struct Set {
     flags: u32,
     words: Vec<&'static str>,
@@ -68,7 +68,7 @@ impl Set {
     }
 }
 
-/// The shared inputs, the sets of flags, and the cases of what stands around.
+/// The shared inputs, the sets of flags, and the cases with steps around the normalization.
 fn read() -> (Tensors, [Vec<Set>; 2]) {
     let mut shared = Tensors::new();
     let mut sets: [Vec<Set>; 2] = [vec![], vec![]];
@@ -95,7 +95,7 @@ pub(crate) fn check(status: norm_status_t) {
     assert_eq!(status, norm_success, "{}", text());
 }
 
-/// The elements in the order of memory: channels first is the order of the file.
+/// The elements in memory order. The order of the file is channels first.
 fn ordered(values: &[f64], dims: &[i64], last: bool) -> Vec<f32> {
     let (channels, positions) = (dims[1] as usize, dims[2] as usize);
     let mut memory = vec![0.0; values.len()];
@@ -156,8 +156,8 @@ impl Setting {
     }
 }
 
-/// Compares a result with the file; sums and gradients have a few roundings of terms that are at most 4. Where
-/// statistics are rounded, results are off in proportion.
+/// Compares a result with the file. Sums and gradients have a few roundings of terms that are at most 4. If statistics
+/// are rounded, results are off in proportion.
 #[track_caller]
 fn close(context: &str, actual: &[f32], expected: &[f32], exact: bool) {
     assert_eq!(actual.len(), expected.len(), "{context}");
@@ -282,7 +282,7 @@ fn run(setting: &Setting, shared: &Tensors, set: &Set, last: bool) {
         ));
     }
     setting.each(pd, &backward, compare);
-    // SAFETY: nothing uses it any more.
+    // SAFETY: nothing uses it again.
     unsafe { check(norm_primitive_attr_destroy(attr)) };
 }
 
@@ -301,7 +301,7 @@ fn run_all(shared: &Tensors, sets: &[Set]) {
         for set in sets {
             run(&setting, shared, set, last);
         }
-        // SAFETY: nothing uses them any more.
+        // SAFETY: nothing uses them again.
         unsafe {
             check(norm_memory_desc_destroy(setting.desc));
             check(norm_stream_destroy(setting.stream));

@@ -1,5 +1,5 @@
-//! The values of `tests/data/golden_rope.txt`: transformers' frequencies of a configuration of each scaling, equal to 1 ulp
-//! of f32, and heads that it rotates in f64.
+//! The values of `tests/data/golden_rope.txt`: transformers' frequencies for a configuration of each scaling, equal to
+//! 1 ulp of f32, and heads that transformers rotates in f64.
 
 use norm as _;
 use norm_sys::*;
@@ -11,7 +11,7 @@ fn numbers(text: &str) -> Vec<f64> {
     text.split_whitespace().map(|number| number.parse().unwrap()).collect()
 }
 
-/// The numbers of a line with this first word.
+/// The numbers of the line that begins with this word.
 fn line(name: &str) -> Vec<f64> {
     let found = FILE.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     numbers(found.unwrap())
@@ -42,7 +42,7 @@ fn frequencies_are_those_of_transformers() {
         let want = numbers(lines.next().unwrap().strip_prefix("values ").unwrap());
         let (head, base, own) = (parameters[0] as i64, parameters[1], &parameters[2..]);
         let (mut got, mut found) = (vec![0.0; want.len()], 0.0);
-        // SAFETY: there is room for half as many values as a head has elements.
+        // SAFETY: there is room for a value per pair.
         let status = unsafe {
             norm_rope_frequencies(
                 scaling(name),
@@ -75,7 +75,7 @@ fn rotated(pairing: norm_rope_pairing_t, src: &[f32]) -> Vec<f32> {
     let (tokens, head) = (positions.len(), 2 * frequencies.len());
     let heads = src.len() / tokens / head;
     let mut dst = vec![0.0f32; src.len()];
-    // SAFETY: every handle is made by the call before and used while it is alive; buffers are as large as descriptors.
+    // SAFETY: every handle is made before it is used and destroyed after; buffers are as large as their descriptors.
     unsafe {
         let (mut engine, mut stream) = (null_mut(), null_mut());
         assert_eq!(norm_engine_create(&raw mut engine, norm_cpu, 0), norm_success);
@@ -153,7 +153,7 @@ fn heads_are_rotated_as_by_transformers() {
         let (got, want) = (rotated(pairing, &src), line(name));
         for (at, (got, want)) in got.iter().zip(&want).enumerate() {
             let error = (f64::from(*got) - want).abs();
-            // 2 ulp at the length of the longest pair.
+            // 2 ulp of the length of the longest pair.
             assert!(error <= 2.0 * f64::from(f32::EPSILON) * 4.0, "{name} {at}: {got}, not {want}");
         }
     }

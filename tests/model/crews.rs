@@ -6,8 +6,8 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
-/// How often each block of each task ran. A task's member reads its blocks once they have finished, and the checker
-/// reports accesses that are not ordered.
+/// How often each block of each task ran. A task's member reads its blocks after they have finished, and the checker
+/// reports unordered accesses.
 struct Counts(Vec<Vec<UnsafeCell<u32>>>);
 
 // SAFETY: the checker's cells report unordered accesses.
@@ -53,7 +53,7 @@ fn explore(preemptions: usize, tasks: &'static [usize]) {
         // The crew borrows itself while it works.
         let other = thread::spawn(move || their_counts.work(&their_crew, 1));
         counts.work(&crew, 0);
-        // After its own work a member has seen every task finished.
+        // When a member's work ends, every task has finished.
         (0..tasks.len()).for_each(|task| counts.check(task));
         other.join().expect("a member ends well");
     });

@@ -19,8 +19,8 @@ mod share;
 #[path = "../../src/threads/slot.rs"]
 mod slot;
 
-/// Explores the interleavings of `body` with at most `preemptions` preemptions, one model at a time: a model maps and
-/// unmaps memory all along, which takes twice as long while another one runs.
+/// Explores the interleavings of `body` with at most `preemptions` preemptions. One model runs at a time, because
+/// models constantly map and unmap memory, which takes twice as long if two run at once.
 fn check(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
     static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -36,5 +36,5 @@ enum Length {
     Long,
 }
 const MAX_THREADS: usize = 255;
-/// Smaller than in the library, so that the models cover threads that share a share.
+/// Smaller than in the library, so that the models cover threads that use the same share.
 const MAX_SHARES: usize = 2;

@@ -1,8 +1,7 @@
 //! Records which thread ran each block of a job.
 //!
-//! A block writes an unsynchronised cell, and the caller reads it after the job. The checker
-//! reports unordered accesses. The assertions here check that each block runs exactly once and that
-//! the thread count is right.
+//! A block writes an unsynchronized cell, and the caller reads it after the job. The checker reports unordered
+//! accesses. The assertions here check that each block runs exactly once and that the thread count is right.
 
 use crate::Body;
 use crate::slot::Outcome;

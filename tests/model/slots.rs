@@ -48,8 +48,7 @@ fn two_callers_and_one_slot() {
     });
 }
 
-/// The caller's share and the worker's may each be run by either thread, even if the worker comes
-/// late or never.
+/// Either thread may run the caller's share and the worker's, even if the worker comes late or never.
 #[test]
 fn either_thread_may_run_a_share() {
     static SEEN: Mutex<Vec<Vec<bool>>> = Mutex::new(vec![]);

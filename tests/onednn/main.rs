@@ -154,7 +154,7 @@ fn sources() -> Vec<PathBuf> {
     sources
 }
 
-/// Whether the machine has what oneDNN computes bf16 with.
+/// Whether the machine has the instructions that oneDNN uses for bf16.
 fn has_avx512() -> bool {
     let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     flags.split_whitespace().any(|flag| flag == "avx512bw")
@@ -183,7 +183,7 @@ fn programs_print_the_same_on_both_libraries() {
     assert_eq!(reasons, known, "reasons that the programs met (left) and that are listed (right)");
 }
 
-/// With the feature, oneDNN's variables are read and verbose lines have its prefix.
+/// With the feature, oneDNN's variables are read, and verbose lines have its prefix.
 #[test]
 fn onednn_variables_are_read() {
     let program = toolchain::build("examples/c/rms_norm.c", Language::C99);
@@ -219,12 +219,12 @@ fn unimplemented_functions_say_so() {
     let library = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOW) };
     let symbol = |name: &str| {
         let name = CString::new(name).expect("a name has no NUL");
-        // SAFETY: the library is open.
+        // SAFETY: the library is loaded.
         let found = unsafe { libc::dlsym(library, name.as_ptr()) };
         assert!(!found.is_null(), "{name:?} is not exported");
         found
     };
-    // SAFETY: norm.h declares it so.
+    // SAFETY: this is its declaration in norm.h.
     let last_error: extern "C" fn() -> *const std::ffi::c_char =
         unsafe { std::mem::transmute(symbol("norm_get_last_error")) };
     let mut called = 0;
@@ -232,7 +232,7 @@ fn unimplemented_functions_say_so() {
         // SAFETY: a stub reads no arguments.
         let stub: extern "C" fn() -> u32 = unsafe { std::mem::transmute(symbol(name)) };
         assert_eq!(stub(), 3, "{name}: dnnl_unimplemented");
-        // SAFETY: a string of the library's.
+        // SAFETY: the string belongs to the library.
         let said = unsafe { CStr::from_ptr(last_error()) }.to_string_lossy();
         assert!(said.starts_with(&format!("{name}: ")), "{name}: {said}");
         called += 1;

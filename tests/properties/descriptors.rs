@@ -1,5 +1,5 @@
-//! Every descriptor that can be made describes memory within the address space, and the numbers
-//! that it gives are those of exact arithmetic.
+//! Every descriptor that can be made describes memory within the address space, and its numbers are those of exact
+//! arithmetic.
 
 use crate::tensor::{DataType, Layout, MemoryDesc, Offsets, RowMap, letters_of};
 use norm_sys as sys;
@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Sizes, strides and offsets: small ones, powers of two and what is near the largest.
+/// Sizes, strides and offsets: small numbers, powers of two, and numbers near the largest.
 fn number() -> impl Strategy<Value = i64> {
     const EXTREME: &[i64] =
         &[i64::MAX, i64::MAX - 1, i64::MAX / 2, i64::MAX / 4, i64::MAX / 16, -1, i64::MIN];
@@ -29,7 +29,7 @@ fn data_type() -> impl Strategy<Value = DataType> {
 enum Making {
     Strides(Vec<(i64, i64)>),
     Dense(Vec<i64>),
-    /// With a tag of as many dimensions as it has letters.
+    /// By a tag with as many dimensions as it has letters.
     Tag(Vec<i64>, u32),
     Letters(Vec<i64>, String),
 }
@@ -53,7 +53,7 @@ impl Making {
             }
             Self::Dense(dims) => MemoryDesc::dense(dims, data_type).ok(),
             Self::Tag(dims, tag) => {
-                // Any layout has no letters.
+                // The tag `any` has no letters.
                 let letters = letters_of(*tag).unwrap_or("abc");
                 let outer = letters.find(|c: char| c.is_ascii_digit()).unwrap_or(letters.len());
                 MemoryDesc::with_tag(&dims[..outer.min(12)], data_type, *tag).ok()
@@ -63,13 +63,13 @@ impl Making {
     }
 }
 
-/// A descriptor made of another.
+/// A way to derive a descriptor from another.
 #[derive(Clone, Debug)]
 enum Step {
-    /// Sizes and offsets, modulo those of the descriptor if they would be outside.
+    /// Sizes and offsets, reduced modulo those of the descriptor if they would be outside.
     Part(Vec<(i64, i64)>, bool),
     Reshape(Vec<i64>),
-    /// The factors of the sizes in another grouping.
+    /// The factors of the sizes, grouped differently.
     Regroup(Vec<bool>),
     Rotate(usize),
     Type(DataType),
@@ -89,7 +89,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A part of `desc`. Its offset is compared with exact arithmetic.
+/// A part of `desc`. Compares its offset with exact arithmetic.
 fn part(desc: &MemoryDesc, wanted: &[(i64, i64)], fit: bool) -> Option<MemoryDesc> {
     let (mut dims, mut offsets) = (Vec::new(), Vec::new());
     for (&size, &(dim, offset)) in desc.dims().iter().zip(wanted) {
@@ -109,7 +109,7 @@ fn part(desc: &MemoryDesc, wanted: &[(i64, i64)], fit: bool) -> Option<MemoryDes
     Some(part)
 }
 
-/// Neighbouring dimensions of `desc` merged where a flag is set.
+/// Merges neighbouring dimensions of `desc` where a flag is set.
 fn regrouped(desc: &MemoryDesc, merges: &[bool]) -> Option<MemoryDesc> {
     let mut dims: Vec<i64> = Vec::new();
     for (&dim, merge) in desc.dims().iter().zip(merges) {
@@ -121,7 +121,7 @@ fn regrouped(desc: &MemoryDesc, merges: &[bool]) -> Option<MemoryDesc> {
     let made = desc.reshaped(&dims).ok()?;
     let exact = |dims: &[i64]| dims.iter().map(|d| i128::from(*d)).product::<i128>();
     assert_eq!(exact(made.dims()), exact(desc.dims()));
-    // The same elements at the same places.
+    // The same elements at the same offsets.
     if made.layout() == Layout::Strided && exact(&dims) <= 1000 {
         let (from, to) = (Offsets::of(desc).unwrap(), Offsets::of(&made).unwrap());
         for flat in 0..exact(&dims) as usize {
@@ -156,7 +156,7 @@ impl Step {
     }
 }
 
-/// What holds for every descriptor.
+/// Checks what holds for every descriptor.
 fn holds(desc: &MemoryDesc) {
     assert_eq!(MemoryDesc::of_blob(&desc.to_blob()).as_ref(), Ok(desc), "{desc:?}");
     assert!(desc.same_layout(desc) && desc.offset() >= 0, "{desc:?}");
@@ -187,7 +187,7 @@ fn holds(desc: &MemoryDesc) {
     }
 }
 
-/// The last row, as the kernels find it.
+/// Checks the address of the last row, as kernels compute it.
 fn rows_lie_inside(desc: &MemoryDesc, size: i128, element: i128) {
     let Some(outer) = desc.ndims().checked_sub(1).filter(|n| *n <= RowMap::MAX_LEVELS) else {
         return;
@@ -239,7 +239,7 @@ proptest! {
     }
 }
 
-/// A sound descriptor whose part begins where no number reaches.
+/// A valid descriptor with a part whose offset would overflow.
 #[test]
 fn a_part_beyond_the_address_space_is_refused() {
     let dims = [1, 1];

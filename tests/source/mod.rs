@@ -1,4 +1,4 @@
-//! Source files as tests read them: which there are, and their code without comments and literals.
+//! Source files for tests: the list of files, and their code without comments and literals.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,8 +8,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The files with one of these extensions that git does not ignore, or all outside build folders without git; relative to the
-/// root, sorted.
+/// The files with one of these extensions that git does not ignore; without git, all outside build folders. Relative to
+/// the root, sorted.
 pub(crate) fn files(extensions: &[&str]) -> Vec<PathBuf> {
     let listed = Command::new("git")
         .args(["ls-files", "--cached", "--others", "--exclude-standard"])
@@ -47,7 +47,7 @@ pub(crate) fn text(file: &Path) -> String {
     std::fs::read_to_string(root().join(file)).expect("sources are text")
 }
 
-/// Rust code with spaces in place of comments, strings and characters. Lines and columns stay.
+/// Rust code with comments, strings and characters replaced by spaces. Lines and columns stay the same.
 pub(crate) fn code(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = bytes.to_vec();
@@ -65,7 +65,7 @@ pub(crate) fn code(text: &str) -> String {
     String::from_utf8(out).expect("whole characters were replaced")
 }
 
-/// Code without its modules of tests.
+/// Code without its test modules.
 #[allow(dead_code, reason = "not every program that reads sources needs it")]
 pub(crate) fn without_tests(code: &str) -> String {
     let mut rest = code;
@@ -89,7 +89,7 @@ pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// The length of the comment, string or character that the text begins with; 0 if there is none.
+/// The length of the comment, string or character at the start of the text; 0 if there is none.
 fn literal(text: &[u8], in_word: bool) -> usize {
     let until = |from: usize, end: &[u8]| {
         let rest = text.get(from..).unwrap_or_default();

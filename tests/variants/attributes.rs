@@ -181,7 +181,7 @@ fn formula(algorithm: u32, a: f64, b: f64, x: f64) -> f64 {
         sys::norm_eltwise_clip | sys::norm_eltwise_clip_v2 => x.clamp(a, b),
         sys::norm_eltwise_pow => a * x.powf(b),
         sys::norm_eltwise_gelu_erf => {
-            // The area below x, by Simpson's rule.
+            // The distribution below x, by Simpson's rule.
             let n = 2000;
             let h = x / f64::from(n);
             let density = |t: f64| (-t * t / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
@@ -216,7 +216,7 @@ fn every_eltwise_algorithm() {
     }
 }
 
-/// The algorithms whose gradient uses dst are the others in forward.
+/// The algorithms whose gradient uses dst are the same as the others in forward.
 #[test]
 fn algorithms_for_the_gradient_by_dst() {
     let library = Library::new();
@@ -248,7 +248,7 @@ fn every_eltwise_algorithm_after_every_type() {
         [sys::norm_f16, sys::norm_f8_e5m2, sys::norm_f32],
     ];
     for (i, (algorithm, a, b)) in ELTWISE.into_iter().enumerate() {
-        // These give NaN; any NaN equals any other.
+        // These return NaN, and any NaN equals any other.
         let partial = [sys::norm_eltwise_sqrt, sys::norm_eltwise_log, sys::norm_eltwise_pow];
         let types = if partial.contains(&algorithm) { types[1] } else { types[i % types.len()] };
         let problem = inference(&[17, 300], types, CH);
@@ -338,7 +338,7 @@ fn sums_read_the_previous_dst() {
         let attributes = Attributes::new(&library).sum(1.0, 0, read_as);
         attributes.binary(sys::norm_binary_add, &[1, 33], &[], sys::norm_f32).outputs(&problem);
     }
-    // Outputs start with this pattern.
+    // The initial pattern of outputs.
     let problem = inference(&[4, 50], F32, CH);
     let before = f32s(&Attributes::new(&library).outputs(&problem)[0]);
     let was = f32::from_le_bytes([0x5a; 4]);
@@ -380,8 +380,8 @@ fn scales_apply_before_and_after_post_operations() {
     }
 }
 
-/// Kernels fuse products, sums and clips for the types and flags that have such a kernel; otherwise
-/// they run on a staged row.
+/// Kernels fuse products, sums and clips for the types and flags that have such a kernel; otherwise they run on a
+/// staged row.
 #[test]
 fn linear_and_clip_in_every_type_and_layout() {
     const RMS: u32 = sys::norm_rms_norm;

@@ -83,8 +83,7 @@ pub(crate) struct Problem {
     pub(crate) diff_src: Tensor,
     pub(crate) flags: u32,
     pub(crate) scale_shift: u32,
-    /// Rows of a dense f32 src to be multiplied, and the factor; for example to leave the range of
-    /// f32.
+    /// Rows of a dense f32 src to multiply, and the factor, for example to exceed the range of f32.
     pub(crate) scaled_rows: Vec<(usize, f32)>,
 }
 
@@ -162,7 +161,7 @@ impl Library {
         self.buffer(desc, Numbers(seed).bytes(data_type, size / size_of_type(data_type)))
     }
 
-    /// A memory filled with a pattern; gaps must keep it.
+    /// A memory filled with a pattern, which gaps must keep.
     pub(crate) fn blank(&self, desc: sys::norm_memory_desc_t) -> Buffer {
         // SAFETY: a live descriptor.
         let size = unsafe { sys::norm_memory_desc_get_size(desc) };
@@ -193,7 +192,7 @@ pub(crate) fn run_with(
     let mut all = Vec::new();
     loop {
         let mut name: *const std::ffi::c_char = null();
-        // SAFETY: a live descriptor; the name is its own.
+        // SAFETY: the descriptor is live and owns the name.
         let name = unsafe {
             check(sys::norm_primitive_desc_query(
                 desc,
@@ -361,7 +360,7 @@ fn scale_rows(problem: &Problem, src: &mut [u8]) {
     }
 }
 
-/// The kernel for each level and the reference: at least one level besides portable code, if any was compiled.
+/// The kernels for each level and the reference: at least one level besides portable code, if any is built.
 const FEWEST: usize = if cfg!(any(
     all(target_arch = "x86_64", any(feature = "avx2", feature = "avx512")),
     target_arch = "aarch64"

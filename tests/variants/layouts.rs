@@ -79,7 +79,7 @@ fn every_order_of_the_dimensions() {
     }
 }
 
-/// Long rows that are interleaved, and more rows than one stage holds.
+/// Long rows that are interleaved, and more rows than a stage holds.
 #[test]
 fn interleaved_rows() {
     let library = Library::new();
@@ -148,8 +148,8 @@ fn staging_does_not_grow_with_the_row_blocks() {
     for (rows, cols) in
         [(4096, 4096), (128, 65_536), (512, 1 << 20), (4096, 1 << 18), (16, 1 << 22)]
     {
-        // At most 32 blocks: diff_scale and diff_shift in f64, their chains in f32, and a line for the chains' rows. They may
-        // be moved by a page.
+        // At most 32 blocks: diff_scale and diff_shift in f64, their chains in f32, and a line for the chains' rows.
+        // They may be shifted by up to a page.
         let blocks = (rows / 16).min(32);
         let sums = blocks * (cols * 2 * (8 + 4) + 64) + 4096;
         let tensors = 3 * rows * cols * 4;

@@ -83,7 +83,7 @@ fn rows_outside_the_range_of_f32() {
     }
 }
 
-/// Row counts around the block size of the loop and its lookahead.
+/// Row counts around the loop's block size and its lookahead.
 #[test]
 fn short_dense_rows() {
     let library = Library::new();
