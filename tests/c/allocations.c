@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * No memory is allocated from the second execution on. The program replaces the
- * allocation functions, so that it sees the library's calls on every thread.
+ * From the second execution on, no memory is allocated. The program replaces the allocation
+ * functions, so that it sees the library's calls on every thread.
  *
  * With the argument "emulated", for valgrind: fewer and smaller executions, on however many threads
  * its scheduler runs.
@@ -52,7 +52,7 @@ static void from_the_second_on(norm_engine_t engine, norm_prop_kind_t kind, norm
         failures += problem_execute(&p, stream) != norm_success;
         if (norm_get_last_num_threads() > most) most = norm_get_last_num_threads();
     }
-    /* Several primitives in one call, likewise. */
+    /* The same for several primitives in one call. */
     const const_norm_primitive_t several_of[] = {p.primitive};
     const norm_exec_arg_t *const args[] = {p.args};
     const long before_many = allocations;
@@ -71,7 +71,7 @@ static void from_the_second_on(norm_engine_t engine, norm_prop_kind_t kind, norm
     MUST(norm_stream_destroy(stream));
 }
 
-/* A cache of keys and values allocates at its creation alone. */
+/* A KV cache only allocates at its creation. */
 static void caches(norm_engine_t engine) {
     norm_kv_cache_t cache = NULL;
     norm_stream_t stream = NULL;

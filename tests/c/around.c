@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * What is computed around a layer normalization: a residual, gates, a partial norm,
- * 1 + scale, rounding before the scale, and dynamic scales. Forward against the
- * formula in double on every level; attributes, queries, and what is refused.
+ * The steps around a layer normalization: a residual, gates, a partial norm, 1 +
+ * scale, rounding before the scale, and dynamic scales. Forward is compared with
+ * the formula in double on every level. Also attributes, queries and refusals.
  */
 #include "levels.h"
 #include "refused.h"
@@ -61,7 +61,7 @@ static double swish(double x, double alpha) {
     return x / (1 + exp(-alpha * x));
 }
 
-/* All at once: a residual, a gate, a partial norm and 1 + scale. */
+/* All of them: a residual, a gate, a partial norm and 1 + scale. */
 static void compare(unsigned flags, int with_residual, int partial) {
     const int ids[] = {NORM_ARG_SRC, NORM_ARG_DST, NORM_ARG_VARIANCE, NORM_ARG_SCALE,
             NORM_ARG_GATE, NORM_ARG_RESIDUAL, NORM_ARG_RESIDUAL_DST};
@@ -129,7 +129,7 @@ static void compare_dynamic(norm_dim_t group) {
             const float found = scales[r * (COLS / group) + g];
             for (int c = 0; c < group; ++c)
                 most = fmax(most, fabs(src[r * COLS + g * group + c] / root));
-            /* The scale of zeros is 1. */
+            /* A group of zeros has scale 1. */
             const double want = most == 0 ? 1 : most / 127;
             wrong += fabs(found - want) > 1e-6 * found;
             for (int c = 0; c < group; ++c) {
@@ -182,7 +182,7 @@ static void attributes_are_kept(void) {
     MUST(norm_memory_desc_destroy(bf16));
 }
 
-/* The constructor refuses `flags` with attributes. */
+/* Expects the constructor to refuse `flags` with attributes. */
 #define REFUSED_FORWARD(want, parameter, flags, attr) \
     do { \
         norm_primitive_desc_t pd_ = UNTOUCHED; \

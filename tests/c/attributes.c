@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Attributes and lists of post-operations return what was set, and reject what does not
- * exist.
+ * Attributes and lists of post-operations return what was set and reject invalid
+ * values.
  */
 #include "refused.h"
 #include "tensor.h"
@@ -239,7 +239,7 @@ static void post_operations(void) {
     expect_one_of_each(clone, src1, src2);
     EXPECT(norm_primitive_attr_get_post_ops(attr, &its) == norm_success);
     expect_one_of_each(its, src1, src2);
-    /* A list may replace itself. */
+    /* A list may be replaced by itself. */
     EXPECT(norm_primitive_attr_set_post_ops(attr, its) == norm_success);
     EXPECT(norm_primitive_attr_get_post_ops(attr, &its) == norm_success);
     expect_one_of_each(its, src1, src2);
@@ -339,7 +339,7 @@ static void refused_by_an_operation(void) {
         norm_post_ops_t list = NULL;
         MUST(norm_primitive_attr_create(&attr));
         MUST(norm_post_ops_create(&list));
-        /* A sum that would read dst with wider elements. */
+        /* A sum that would read wider elements than dst has. */
         if (i == 5)
             MUST(norm_post_ops_append_sum(list, 1.f, 0, norm_f64));
         else

@@ -21,7 +21,7 @@ static norm_memory_desc_t describe(
     return desc;
 }
 
-/* Both forward functions; the row gives the arguments and the error. */
+/* Both forward functions, with the arguments and the error of the row. */
 #define FORWARD(want, parameter, out, engine, prop, src, dst, stat, eps, flags, attr) \
     do { \
         REFUSED(want, parameter, norm_layer_normalization_forward_primitive_desc_create, \
@@ -165,7 +165,7 @@ static void types_not_built(void) {
     EXPECT(out == UNTOUCHED);
 }
 
-/* Attributes may have scales per group; this operation does not. */
+/* Attributes may have scales per group, but this operation does not support them. */
 static void groups(void) {
     const norm_dims_t group = {1, 5};
     norm_primitive_desc_t out = UNTOUCHED;
@@ -178,7 +178,7 @@ static void groups(void) {
     MUST(norm_primitive_attr_destroy(attr));
 }
 
-/* Backward takes src of any layout for that of diff_dst. */
+/* If src has the layout `any`, backward uses that of diff_dst. */
 static void any_src(void) {
     norm_primitive_desc_t pd = NULL;
     norm_memory_desc_t columns = describe(2, 3, 5, norm_f32, norm_ba);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Executions with an invalid argument: rejected before anything is written. Also
- * unusual but valid ones: unused arguments and repeated ids.
+ * Executions with an invalid argument are rejected before anything is written.
+ * Also unusual but valid arguments: unused ones and repeated ids.
  */
 #include "formula.h"
 #include "refused.h"
@@ -23,7 +23,7 @@ static problem_spec_t spec_of(norm_prop_kind_t kind, unsigned flags) {
     return s;
 }
 
-/* The argument's name in messages. */
+/* The name of an argument in messages. */
 static const char *argument_name(int id) {
     switch (id) {
         case NORM_ARG_SRC: return "NORM_ARG_SRC";
@@ -134,7 +134,7 @@ static void wrong_calls(void) {
     problem_free(&p);
 }
 
-/* Unused ids, with any memory; of a repeated id the last counts. */
+/* Unused ids with any memory. If an id is repeated, the last one counts. */
 static void odd_but_allowed(void) {
     const problem_spec_t spec = spec_of(norm_forward_inference, norm_rms_norm);
     problem_t p, other;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * A stream on the caller's own threads: in any order, on any thread, one by one or
- * concurrently. Results have the same bits as on the library's threads.
+ * A stream on the caller's own threads, which run pieces in any order, one by one
+ * or concurrently. Results have the same bits as on the library's threads.
  *
  * With the argument "emulated", for valgrind: fewer and shorter rows.
  */
@@ -12,7 +12,7 @@
 
 #define POOL_THREADS 3
 
-/* A pool that starts threads for each call; slow but correct. */
+/* A slow but correct pool that starts threads for each call. */
 typedef struct {
     norm_parallel_body_t body;
     void *context;
@@ -59,7 +59,7 @@ static void run_one_by_one(void *argument, int count, norm_parallel_body_t body,
     pool->pieces += count;
 }
 
-/* Pools that keep their promise only in part. */
+/* Pools that do not do everything that they should. */
 static void run_none(void *argument, int count, norm_parallel_body_t body, void *context) {
     pool_t *pool = argument;
     (void)body;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The names and the settings of the whole library while allocations fail.
+ * All names and process-wide settings while allocations fail.
  */
 #ifndef CONTROL_WITHOUT_MEMORY_H
 #define CONTROL_WITHOUT_MEMORY_H

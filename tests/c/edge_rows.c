@@ -2,8 +2,8 @@
  *
  * Rows that plain f32 arithmetic gets wrong: squares that overflow or vanish,
  * constants, small differences at a large offset, zeros without epsilon, prefixes far
- * from the mean, and mixtures of all of these. Compared with the formulas on every
- * level, forward and backward, with equal bits.
+ * from the mean, and mixtures of these. Every level is compared with the formulas,
+ * forward and backward, and all levels must give the same bits.
  *
  * With the argument "emulated", for valgrind: bits are not compared, because its fused
  * multiply-add rounds twice, and long rows are shorter.
@@ -39,8 +39,8 @@ static long all_rows(norm_cpu_isa_t level, problem_t *first, size_t *index) {
                 spec.ndims = 2;
                 spec.dims[0] = rows == ROWS_MIXED ? 23 : 3;
                 spec.dims[1] = cols[i / 8];
-                /* Long, so that the mean is many standard deviations from the first
-                 * elements. */
+                /* Long rows, so that the mean is many standard deviations from the first elements.
+                 * */
                 if (rows == ROWS_STEP && spec.dims[1] == 1030) spec.dims[1] = emulated ? 2003 : 20011;
                 spec.prop_kind = kinds[i & 1];
                 spec.flags = (unsigned)norm_use_shift | (i & 2 ? (unsigned)norm_rms_norm : 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Elements of a tensor as doubles: f32, bf16 and f16; f8_e4m3 to read. Written from the definitions of
- * the formats, independently of the library.
+ * Elements of a tensor as doubles: f32, bf16 and f16; f8_e4m3 only for reading. Written from the
+ * definitions of the formats, independently of the library.
  */
 #ifndef ELEMENT_H
 #define ELEMENT_H
@@ -17,7 +17,7 @@ static inline size_t element_bytes(norm_data_type_t type) {
     return type == norm_f64 ? 8 : type == norm_f32 || type == norm_s32 ? 4 : 2;
 }
 
-/* Fraction bits, and the exponent of the smallest normal number. */
+/* The number of fraction bits, and the exponent of the smallest normal number. */
 static inline int element_fraction_bits(norm_data_type_t type) {
     return type == norm_f32 ? 23 : type == norm_bf16 ? 7 : 10;
 }
@@ -77,7 +77,7 @@ static inline double element_get(norm_data_type_t type, const void *data, size_t
     return sign * ldexp(fraction + 1024, exponent - 25);
 }
 
-/* Stores a finite `value`, rounded to nearest even; integers hold it. */
+/* Stores a finite `value`, rounded to nearest even. Integer types must represent it exactly. */
 static inline void element_set(norm_data_type_t type, void *data, size_t index, double value) {
     if (type == norm_s8 || type == norm_u8) {
         ((unsigned char *)data)[index] = (unsigned char)(int)nearbyint(value);

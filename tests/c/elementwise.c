@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Eltwise and binary against their formulas in double: every function and gradient, on
- * every implementation, over layouts, types and broadcasts; queries, and what is refused.
+ * Eltwise and binary compared with their formulas in double: every function and gradient,
+ * on every implementation, over layouts, types and broadcasts. Also queries and refusals.
  */
 #include "functions.h"
 #include "levels.h"
@@ -42,7 +42,7 @@ static int close_to(double got, double want, double terms) {
     return fabs(got - want) <= 1e-6 * (terms + fabs(want)) + 1e-36;
 }
 
-/* From -9 to 9, each number twice, small ones and zero among them. */
+/* From -9 to 9, each number twice, including small numbers and zero. */
 static double number(size_t i, int positive) {
     const double x = ((double)(i * 37 % 289) - 144) / 16;
     return positive ? fabs(x) + 0.0625 : x;
@@ -54,7 +54,7 @@ static void fill(tensor_t *t, int positive, size_t shift) {
             tensor_set(t, r, c, number(r * t->cols + c + shift, positive));
 }
 
-/* The bits of the first implementation, with which those of the others are compared. */
+/* The bits of the first implementation, for comparison with the others. */
 static unsigned char kept[16 * COUNT];
 
 static void expect_kept_bits(const tensor_t *t, int first) {
@@ -145,7 +145,7 @@ static int is_whole(norm_data_type_t type) {
     return type == norm_s32 || type == norm_s8 || type == norm_u8;
 }
 
-/* Sources of any dimensions and types; a sum with a quarter of the previous dst if asked for. */
+/* Sources of any dimensions and types; optionally a sum with a quarter of the previous dst. */
 static void binary_of(norm_alg_kind_t alg, const norm_dim_t *const of[3],
         const norm_data_type_t *types, const norm_format_tag_t *tags, int attributes) {
     const int ids[] = {NORM_ARG_SRC_0, NORM_ARG_SRC_1, NORM_ARG_SRC_2, NORM_ARG_DST,
@@ -228,7 +228,7 @@ static void binaries(void) {
                 binary_of(norm_binary_mul, shapes[s], types[t], tags[tag], (s + t) % 2);
 }
 
-/* Blocked layouts: the padding becomes zero, whatever the function of zero is. */
+/* Blocked layouts: padding becomes zero, even if the function of zero is not. */
 static void padding(void) {
     const int ids[] = {NORM_ARG_SRC, NORM_ARG_DST};
     tensor_t plain = tensor_in(dims, norm_f32, norm_abc);
@@ -261,7 +261,7 @@ static void padding(void) {
     tensor_free(&plain);
 }
 
-/* Large gates, no elements, and tensors that are stored past the caches. */
+/* Large gates, no elements, and tensors that are stored non-temporally. */
 static void edges(void) {
     static const float gates[] = {-100, -200, 100, INFINITY, 0, -0.0f};
     const int ids[] = {NORM_ARG_SRC, NORM_ARG_DST};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The environment variables. Without arguments, as they are: they are not set. With arguments: the
- * expected number of threads, or 0, and the expected instruction set, or "any".
+ * The environment variables. Without arguments, none is set. With arguments: the expected number
+ * of threads, or 0, and the expected instruction set, or "any".
  */
 #include "expect.h"
 
@@ -14,7 +14,7 @@ int main(int argc, char **argv) {
         const char *found = norm_cpu_isa2str(norm_get_effective_cpu_isa());
         EXPECT(strcmp(isa, "any") == 0 || strcmp(isa, found) == 0);
     }
-    /* Verbosity is asked for here. */
+    /* The environment requests verbosity here. */
     norm_engine_t engine = NULL;
     norm_memory_desc_t desc = NULL;
     norm_primitive_desc_t problem = NULL;

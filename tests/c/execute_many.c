@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Several primitives in one call: the bits of running them one after another, on the library's
- * threads and on the caller's. A failure of one of them leaves all of them unwritten.
+ * Several primitives in one call. They give the bits of running them one after another, on the
+ * library's threads and on the caller's. If one of them fails, none writes anything.
  *
  * With the argument "emulated", for valgrind: fewer rounds.
  */
@@ -18,7 +18,7 @@ static norm_engine_t engine;
 static norm_stream_t stream;
 static int rounds = 8, emulated;
 
-/* Problems, and the arrays of norm_primitive_execute_many. */
+/* Problems, and the arrays for norm_primitive_execute_many. */
 typedef struct {
     int count;
     problem_t one_by_one[MOST], together[MOST];
@@ -70,8 +70,8 @@ static void forget(problem_t *p) {
         if (outputs[i]->desc != NULL) memset(outputs[i]->data, TENSOR_FILL, outputs[i]->bytes);
 }
 
-/* The norms of a decoder block, small and large ones, every pass, types and layouts that need
- * scratchpads of the library or of the caller, no rows at all. */
+/* The norms of a decoder block, small and large, every propagation kind, types and layouts that
+ * need a scratchpad of the library or of the caller, and no rows at all. */
 static void fill(batch_t *b, int kind, int user_scratchpad) {
     const unsigned rms = norm_rms_norm | norm_use_scale, both = norm_use_scale | norm_use_shift;
     problem_spec_t spec;
@@ -139,7 +139,8 @@ static void on_the_librarys_threads(void) {
         }
 }
 
-/* Pools of the caller: on threads, one piece after another, and one that runs nothing. */
+/* Pools of the caller: one with threads, one that runs pieces one after another, and one that runs
+ * nothing. */
 typedef struct {
     norm_parallel_body_t body;
     void *context;
@@ -195,7 +196,7 @@ static void on_the_callers_threads(void) {
         }
 }
 
-/* One primitive several times, each time with other tensors. */
+/* One primitive several times, with different tensors. */
 static void one_primitive_several_times(void) {
     batch_t b;
     memset(&b, 0, sizeof b);
@@ -217,8 +218,8 @@ static int untouched(const batch_t *b) {
     return 1;
 }
 
-/* Each primitive refused in each way: the others are not executed, and the message begins with the
- * index. */
+/* Each primitive is refused in each way. The others are not executed, and the message begins with
+ * the index. */
 static void refused(void) {
     batch_t b;
     memset(&b, 0, sizeof b);
@@ -260,7 +261,7 @@ static void refused(void) {
     finish(&b);
 }
 
-/* Two primitives with one scratchpad. */
+/* Two primitives with the same scratchpad. */
 static void shared_scratchpad(void) {
     batch_t b;
     memset(&b, 0, sizeof b);

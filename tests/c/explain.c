@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Explanations: the measures against plain loops, every data type and layout, each warning, the
- * remedies against the library's own normalization of changed data, the text, refusals.
+ * Explanations: the measures compared with plain loops, every data type and layout, each
+ * warning, the remedies compared with the library's own normalization of changed data, the
+ * text, and refusals.
  */
 #include "refused.h"
 #include "tensor.h"
@@ -79,7 +80,7 @@ static void each_row(norm_data_type_t type, norm_data_type_t scale_type, unsigne
     tensor_free(&scale);
 }
 
-/* One row of 64 elements, all of them `x` but the first. */
+/* One row of 64 elements, all `x` except the first. */
 static norm_explanation_t of_row(norm_data_type_t type, double x, double first, float epsilon) {
     const norm_dims_t dims = {1, 64};
     tensor_t src = tensor_make(type, 2, dims, NULL, engine);
@@ -105,7 +106,7 @@ static void warnings(void) {
     EXPECT(of_row(norm_f32, 0, 0, 1e-5f).warnings == (unsigned)norm_warning_zero_rows);
     EXPECT(of_row(norm_f32, 1, NAN, 1e-5f).warnings & norm_warning_not_finite);
     EXPECT(of_row(norm_f32, 1, INFINITY, 1e-5f).warnings & norm_warning_not_finite);
-    /* The measures of what f64 squares do not hold. */
+    /* The measures of data whose squares overflow or underflow in f64. */
     const norm_explanation_t huge = of_row(norm_f64, 1e200, 1e200, 1e-5f);
     EXPECT(near(huge.rms_in, 1e200, 1e-12) && near(huge.rms_out, 1, 1e-12));
     const norm_explanation_t tiny = of_row(norm_f64, 1e-200, 1e-200, 0);
@@ -122,7 +123,7 @@ static const norm_remedy_t *the(const norm_remedy_t *remedies, norm_remedy_kind_
     return remedies;
 }
 
-/* Each remedy applied by hand gives the measures that it promised. */
+/* Each remedy, applied by hand, gives the measures that it announced. */
 static void remedies(void) {
     const norm_dims_t dims = {4, 96};
     uint64_t state = 9;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The largest errors of eltwise and softmax of double, and of their gradients, against long
- * double: of numbers of every exponent, most of them near 1. The documentation quotes the
+ * The largest errors of eltwise and softmax in double, and of their gradients, against long
+ * double, for numbers of every exponent, most of them near 1. The documentation quotes the
  * tables that this prints. Where long double is no wider than double, or valgrind computes it
- * so, the errors of that are allowed for.
+ * so, the bounds include its errors.
  */
 #include "expect.h"
 #include "tensor.h"
@@ -18,7 +18,7 @@ enum { NEAR = 997, FAR = 5, LONG = 4096, LONG_ROWS = 16 };
 
 static norm_engine_t engine;
 static norm_stream_t stream;
-/* What a wrong reference may add to an error. */
+/* How much an inexact reference may add to an error. */
 static double allowance;
 static double *numbers;
 static norm_dim_t count;
@@ -42,7 +42,7 @@ typedef enum { ULP, OF_NUMBER, OF_ONE } unit_t;
 static double error_of(unit_t unit, double x, double got, wide_t right) {
     const double nearest = (double)right;
     if (got == nearest || (isnan(got) && isnan(nearest))) return 0;
-    /* Both sides of where numbers become infinite. */
+    /* Numbers on both sides of where results become infinite. */
     if (isinf(nearest) && fabs(got) == DBL_MAX) return 0.5;
     const double magnitude = fmax(fabs(nearest), DBL_MIN);
     const double last = unit == ULP         ? nextafter(magnitude, INFINITY) - magnitude
@@ -52,7 +52,7 @@ static double error_of(unit_t unit, double x, double got, wide_t right) {
 }
 
 static wide_t pi(void) { return acosl(-1.0L); }
-/* What the functions are multiplied with is 0 from here on. */
+/* From here on, the functions' other factor is 0. */
 static wide_t bounded(wide_t x) { return fmaxl(-1000, fminl(1000, x)); }
 static wide_t logistic(wide_t x) { return x < 0 ? expl(x) / (1 + expl(x)) : 1 / (1 + expl(-x)); }
 static wide_t logistic_slope(wide_t x) { return logistic(x) * logistic(-x); }
@@ -98,7 +98,8 @@ typedef struct {
     const char *name;
     norm_alg_kind_t algorithm;
     float alpha, beta;
-    /* Numbers from here on are measured: of others the result, or a factor of it, is subnormal. */
+    /* Only numbers from here on are measured. For smaller ones the result, or a factor of it, is
+     * subnormal. */
     double from;
     wide_t (*value)(wide_t), (*slope)(wide_t);
     unit_t units[2];
@@ -203,7 +204,7 @@ static void both_ways(const rows_t *r) {
     MUST(norm_memory_desc_destroy(desc));
 }
 
-/* Errors of dst in ulp, of 1 at least for logarithms, and of diff_src in ulp of the sum of the
+/* Errors of dst in ulp (of at least 1 for logarithms), and of diff_src in ulp of the sum of the
  * magnitudes of its terms. */
 static void errors(const rows_t *r, double most[2]) {
     const int log_of = r->algorithm == norm_softmax_log;
@@ -249,7 +250,7 @@ static void softmax(const char *name, rows_t r, const double stated[2]) {
 int main(void) {
     MUST(norm_engine_create(&engine, norm_cpu, 0));
     MUST(norm_stream_create(&stream, engine, norm_stream_default_flags));
-    /* At run time, which is where valgrind differs. */
+    /* At run time, because valgrind differs only there. */
     volatile wide_t one = 1, sum = 0;
     sum = one + ldexpl(1, -60);
     allowance = sum == one ? 16 : 0;

@@ -10,7 +10,7 @@
 
 #include <unistd.h>
 
-/* The allocation that fails, and whether the rest of its call's fail with it. */
+/* Which allocation fails, and whether the later ones of its call fail with it. */
 static long failing;
 static int to_the_end;
 /* Allocations of the library so far; updated with __sync_add_and_fetch. */
@@ -30,7 +30,8 @@ static int heap_grants(void) {
 #define MOST_NAMES 128
 #define LONGEST_NAME 80
 typedef char names_t[MOST_NAMES][LONGEST_NAME];
-/* The functions that have refused, and those that were called and create an object; NULL if not recorded. */
+/* The functions that have refused, and those that were called and create an object; NULL if not
+ * recorded. */
 static names_t *refusing, *creating;
 
 static void note(names_t *names, const char *function) {
@@ -77,7 +78,7 @@ static void enter(const char *function) {
     inside = 1;
 }
 
-/* Whether the call has to be made again. */
+/* Whether the call must be repeated. */
 static int leave(const char *function, norm_status_t status, norm_status_t want) {
     inside = 0;
     const int again = status == norm_out_of_memory;
@@ -95,7 +96,8 @@ static int leave(const char *function, norm_status_t status, norm_status_t want)
     return again;
 }
 
-/* A call that returns a status: `want`, also if it had no memory and is made again. */
+/* A call that returns a status, which must be `want`. If memory is lacking, the call is repeated.
+ * */
 #define ENDS(want, function, arguments) \
     do { \
         enter(#function); \
@@ -104,7 +106,7 @@ static int leave(const char *function, norm_status_t status, norm_status_t want)
     } while (0)
 #define CALL(function, arguments) ENDS(norm_success, function, arguments)
 
-/* A call that returns something else, which cannot fail. */
+/* A call that does not return a status and cannot fail. */
 #define VALUE(value, function, arguments) \
     do { \
         enter(#function); \

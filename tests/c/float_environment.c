@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * The caller's floating-point environment has no effect and is preserved: upward
- * rounding, flush-to-zero, denormals-are-zero, unmasked exceptions. The library's
- * threads are first started by such a caller and inherit its environment.
+ * rounding, flush-to-zero, denormals-are-zero, unmasked exceptions. Such a caller
+ * starts the library's threads, which inherit its environment.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "formula.h"
@@ -103,7 +103,7 @@ static void same_bits(norm_cpu_isa_t level, norm_prop_kind_t kind, int rows, uns
     problem_t expected, got;
     MUST(norm_set_max_cpu_isa(level));
     EXPECT(problem_make(&expected, &spec, engine) && problem_make(&got, &spec, engine));
-    /* A few results that flush-to-zero would lose. */
+    /* Some results that flush-to-zero would lose. */
     for (size_t col = 0; col < 301 && type != norm_f16; col += 3) {
         tensor_set(&expected.scale, 0, col, 3e-39);
         tensor_set(&got.scale, 0, col, 3e-39);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * fork() in a host with running library threads; the child then executes. Once while
- * the library is idle, then repeatedly while another thread of the host executes. A
- * child that hangs is killed by its own alarm and counts as a failure.
+ * fork() in a host with running library threads; the child then executes. This happens once
+ * while the library is idle, then repeatedly while another thread of the host executes. A child
+ * that hangs is killed by its own alarm and counts as a failure.
  *
  * With the argument "emulated", for valgrind: fewer forks and rows, on however many threads its
  * scheduler runs.
@@ -35,8 +35,7 @@ static problem_spec_t spec_of(norm_prop_kind_t kind) {
     return s;
 }
 
-/* Executes `fresh` at least once, until several threads took part or the wait gives
- * up. */
+/* Executes `fresh` at least once, until several threads took part or the wait gives up. */
 static int execute_on_threads(problem_t *fresh, norm_stream_t stream) {
     static thread_wait_t waiting;
     waiting.begun = 0, waiting.rounds = 0;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * fork(), repeatedly, while other threads of the host use the library for the first
- * time. A first use that is unfinished in the child must not block it. First use
- * happens once per process, so the program restarts itself for each round; a number as
- * argument runs that round in this process. A child that hangs is killed by its own
- * alarm.
+ * time. An unfinished first use must not block the child. First use happens once per
+ * process, so the program restarts itself for each round; a number as argument runs
+ * that round in this process. A child that hangs is killed by its own alarm.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "formula.h"
@@ -27,7 +26,7 @@ static int names(void) {
             && norm_cpu_isa2str(norm_cpu_isa_avx2)[0] == 'a';
 }
 
-/* Everything that the library initialises on first use, including its threads. */
+/* Everything that the library initializes on first use, including its threads. */
 static int execute(void) {
     problem_spec_t spec;
     problem_t p;

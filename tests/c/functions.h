@@ -10,10 +10,10 @@
 #include <math.h>
 
 typedef struct {
-    /* What is asked for, and the algorithm with its formula. */
+    /* What to compute, and the algorithm with its formula. */
     norm_alg_kind_t alg, formula;
     float alpha, beta;
-    /* Whether it is a function of positive numbers. */
+    /* Whether the function is only defined for positive numbers. */
     int positive;
 } function_t;
 
@@ -66,7 +66,7 @@ static inline double function_value(const function_t *f, double x) {
     }
 }
 
-/* The derivative at x, which is an element of dst if alg says so. */
+/* The derivative at x; for some algorithms x is an element of dst. */
 static inline double function_slope(const function_t *f, double x) {
     const double a = f->alpha, b = f->beta, line = a * x + b;
     const double h = 1e-5, s = function_sigmoid(a * x);
@@ -91,7 +91,7 @@ static inline double function_slope(const function_t *f, double x) {
         case norm_eltwise_exp: return exp(x);
         case norm_eltwise_square: return 2 * x;
         case norm_eltwise_swish: return s + a * x * s * (1 - s);
-        /* Smooth ones: the difference of third order. */
+        /* Smooth functions: a third-order difference. */
         default: {
             const double near = function_value(f, x + h) - function_value(f, x - h);
             const double far = function_value(f, x + 2 * h) - function_value(f, x - 2 * h);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Gated activation: every function and packing, forward and backward, against the
- * formula in double; in place, strided, limits; queries, and what is refused.
+ * Gated activation: every function and packing, forward and backward, compared
+ * with the formula in double; in place, strided, with limits. Also queries and
+ * refusals.
  */
 #include "levels.h"
 #include "refused.h"
@@ -33,7 +34,7 @@ static double value(norm_alg_kind_t alg, double g, double alpha) {
     }
 }
 
-/* By differences: the functions are smooth enough at multiples of 1/8 but 0. */
+/* By differences: at multiples of 1/8 other than 0 the functions are smooth enough. */
 static double slope(norm_alg_kind_t alg, double g, double alpha) {
     const double h = 1e-4;
     return (8 * (value(alg, g + h, alpha) - value(alg, g - h, alpha))
@@ -53,7 +54,7 @@ static void formula(norm_alg_kind_t alg, double alpha, double limit, double shif
     }
 }
 
-/* The place of gate, or of up, in a packed src. */
+/* The column of an element of gate or up in a packed src. */
 static int place(norm_gate_packing_t packing, int i, int is_up) {
     const int row = i / COLS * 2 * COLS, col = i % COLS;
     if (packing == norm_gate_interleaved) return row + 2 * col + is_up;
@@ -151,7 +152,7 @@ static void both_ways(norm_alg_kind_t alg, norm_gate_packing_t packing, float al
     MUST(norm_memory_desc_destroy(all));
 }
 
-/* dst in the place of the gate, gradients in the place of src; other places are refused. */
+/* dst may replace the gate, and gradients may replace src; other overlaps are refused. */
 static void in_place(void) {
     static float src[2 * COUNT], kept[2 * COUNT];
     norm_memory_desc_t all = desc_of(2 * COLS, 2 * COLS), one = desc_of(COLS, COLS);
@@ -202,7 +203,7 @@ static void in_place(void) {
     MUST(norm_memory_desc_destroy(one));
 }
 
-/* Gates of every size: nothing but a NaN or an infinite gate gives NaN. */
+/* Gates of every size. Only a NaN or infinite gate gives NaN. */
 static void extremes(void) {
     float x[] = {-1e30f, -1e4f, -100, -1e-30f, 0, 1e-30f, 100, 1e30f, INFINITY, NAN};
     float ones[10], dst[10];

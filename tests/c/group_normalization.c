@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * Group normalization and grouped RMS normalization, forward and backward, channels
- * first and last, by every implementation, against the formula in double; queries,
- * and what is refused.
+ * first and last, by every implementation, compared with the formula in double.
+ * Also queries and refusals.
  */
 #include "levels.h"
 #include "refused.h"
@@ -23,7 +23,7 @@ static norm_memory_desc_t desc_of(norm_data_type_t type, norm_format_tag_t tag) 
     return desc;
 }
 
-/* The place of an element, counted in the order of samples, channels and positions. */
+/* The offset of an element, given its index in the order of samples, channels and positions. */
 static int place(int i, norm_format_tag_t tag) {
     const int n = i / (C * P), c = i / P % C, p = i % P;
     return tag == norm_abcd ? i : (n * P + p) * C + c;
@@ -179,8 +179,8 @@ static void both_directions(norm_format_tag_t tag, int rms) {
     MUST(norm_memory_desc_destroy(desc));
 }
 
-/* A group of zeros, one whose squares overflow, one with NaN: each keeps to itself, and
- * a constant group becomes the shift. */
+/* A group of zeros, one whose squares overflow, and one with NaN. None affects the others, and a
+ * constant group becomes the shift. */
 static void groups_apart(norm_format_tag_t tag) {
     static data_t d;
     norm_memory_desc_t desc = desc_of(norm_f32, tag);
@@ -212,7 +212,7 @@ static void groups_apart(norm_format_tag_t tag) {
     MUST(norm_memory_desc_destroy(desc));
 }
 
-/* The sentence of the last refusal contains a text. */
+/* Expects the last error message to contain a text. */
 #define SAYS(text) EXPECT(strstr(norm_get_last_error(), text) != NULL)
 
 static void refusals_forward(norm_memory_desc_t good, norm_memory_desc_t other,
@@ -394,7 +394,7 @@ static void bad_gate(norm_memory_desc_t good) {
     MUST(norm_primitive_attr_destroy(attr));
 }
 
-/* A scale of other dimensions than the channels', and one that is missing. */
+/* A scale with other dimensions than those of channels, and a missing one. */
 static void bad_scale(norm_memory_desc_t good) {
     static data_t d;
     norm_primitive_desc_t pd = NULL;

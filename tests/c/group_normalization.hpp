@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Group normalization through the C++ classes; a part of wrapper.cpp.
+ * Group normalization through the C++ classes; part of wrapper.cpp.
  */
 #ifndef GROUP_NORMALIZATION_HPP
 #define GROUP_NORMALIZATION_HPP

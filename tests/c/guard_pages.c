@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * No access outside the tensors: every buffer ends at an unreadable page, and in a
- * second round starts right after one. For all C from 1 to 130, on each level, in each
- * type, forward and backward. The bits must be those of larger buffers on the portable
- * level. (valgrind does not support AVX-512; this test covers it.)
+ * No access outside the tensors: every buffer ends at an unreadable page and, in a
+ * second round, starts right after one. All C from 1 to 130 are tested, on each level,
+ * in each type, forward and backward. The bits must be those with larger buffers on
+ * the portable level. (valgrind does not support AVX-512; this test covers it.)
  */
 #define _DEFAULT_SOURCE
 #include "formula.h"
@@ -38,7 +38,7 @@ static void *slot_place(size_t bytes) {
     return place_at_end ? slot + slot_bytes - bytes : slot;
 }
 
-/* Reports the case; only calls async-signal-safe functions. */
+/* Reports the case. Only calls async-signal-safe functions. */
 static void fault(int signal_number) {
     static const char text[] = "guard_pages: access outside a tensor: ";
     ssize_t written = write(2, text, sizeof text - 1);
@@ -47,7 +47,7 @@ static void fault(int signal_number) {
     _exit(written > 0 ? 100 + signal_number : 99);
 }
 
-/* Pages between guards; with `overrun`, shows what a fault looks like. */
+/* Runs of pages between guards. With `overrun`, shows what a fault looks like. */
 static void guards_work(int overrun) {
     volatile unsigned char *slot = slots[0];
     slot[0] = slot[slot_bytes - 1] = 1;
@@ -70,8 +70,8 @@ static problem_spec_t spec_of(norm_dim_t cols, norm_data_type_t type, int kind) 
     return s;
 }
 
-/* With the argument "overrun", it deliberately writes out of bounds and exits with
- * 100 + SIGSEGV. */
+/* With the argument "overrun", it deliberately writes out of bounds and exits with 100 + SIGSEGV.
+ * */
 int main(int argc, char **argv) {
     static const norm_data_type_t types[] = {norm_f32, norm_bf16, norm_f16};
     norm_engine_t engine = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * Replaces the allocation functions of the program, and so of the library, on every
- * thread. Define _GNU_SOURCE before the first include, and heap_grants().
+ * thread. Before the first include, define _GNU_SOURCE and heap_grants().
  */
 #ifndef HEAP_H
 #define HEAP_H
@@ -20,7 +20,7 @@ static void (*next_free)(void *);
 static int (*next_posix_memalign)(void **, size_t, size_t);
 static void *(*next_aligned_alloc)(size_t, size_t);
 
-/* dlsym itself may allocate before the next functions are known. */
+/* dlsym itself may allocate before the original functions are known. */
 static union {
     char bytes[8192];
     long double aligned;
@@ -52,13 +52,13 @@ static void find_next(void) {
     looking = 0;
 }
 
-/* Whether the next functions are known. */
+/* Whether the original functions are known. */
 static int ready(void) {
     if (next_aligned_alloc == NULL && !looking) find_next();
     return !looking;
 }
 
-/* glibc's own callers expect the reason. */
+/* glibc's own callers expect errno. */
 static void *heap_refuses(void) {
     errno = ENOMEM;
     return NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Host scalars: their descriptors, their memories, every refused call, and that
- * primitives give the bits of the same number in a buffer.
+ * Host scalars: their descriptors, their memories, and every refused call.
+ * Primitives give the same bits with a host scalar as with the same number in a
+ * buffer.
  */
 #include "refused.h"
 
@@ -25,7 +26,7 @@ static norm_memory_desc_t matrix_of(norm_data_type_t type) {
     return desc;
 }
 
-/* A memory that holds the value. */
+/* A host scalar with the value. */
 static norm_memory_t holding(norm_data_type_t type, void *value) {
     norm_memory_desc_t desc = scalar_of(type);
     norm_memory_t memory = NULL;
@@ -142,7 +143,7 @@ static void memories(void) {
     MUST(norm_memory_desc_destroy(tensor));
 }
 
-/* A host scalar where a tensor is described. */
+/* A host scalar where a tensor is expected. */
 static void no_tensors(void) {
     norm_memory_desc_t scalar = scalar_of(norm_f32), byte = scalar_of(norm_u8);
     norm_memory_desc_t good = matrix_of(norm_f32);
@@ -236,7 +237,7 @@ static void unbind(run_t *run) {
     MUST(norm_primitive_desc_destroy(run->pd));
 }
 
-/* Each number as the other kind of memory, of another type, or missing, is refused. */
+/* A number that is missing, has another type, or is in the other kind of memory is refused. */
 static void refused_numbers(run_t *run, const number_t *numbers, int host) {
     const int tensors = run->count;
     int first = 0;
@@ -260,8 +261,8 @@ static void refused_numbers(run_t *run, const number_t *numbers, int host) {
     }
 }
 
-/* Host scalars against buffers. `pds` has the primitive with buffers and with scalars.
- * Then another number is set, which executions of the same primitive read. */
+/* Compares host scalars with buffers. `pds` has the primitive with buffers and the one with
+ * scalars. Then the number changes, and executions of the same primitive read the new one. */
 static void compare(norm_primitive_desc_t const pds[2], const int *ids, void *const *data,
         const number_t *numbers, void *other) {
     static run_t runs[2];
@@ -296,7 +297,7 @@ static void compare(norm_primitive_desc_t const pds[2], const int *ids, void *co
     for (int host = 0; host < 2; ++host) unbind(&runs[host]);
 }
 
-/* Attention takes scales of keys from tensors alone. */
+/* Attention only accepts tensors as scales of keys. */
 static void attention(void) {
     const norm_dim_t dims[] = {1, 1, 8, 8};
     norm_memory_desc_t f32 = NULL, s8 = NULL;
@@ -387,7 +388,7 @@ static void scales(void) {
             MUST(with_scales[i].create(&pds[host], f32, attr));
             MUST(norm_primitive_attr_destroy(attr));
         }
-        /* The scale of dst comes first: it is the one that is changed. */
+        /* The scale of dst comes first, because it is the one that changes. */
         const number_t numbers[] = {{NORM_ARG_ATTR_SCALES | two, norm_f32, &second},
                 {NORM_ARG_ATTR_SCALES | one, norm_f32, &first}, {0, norm_f32, NULL}};
         const int both[] = {NORM_ARG_SRC_0, NORM_ARG_SRC_1, NORM_ARG_DST, 0};
@@ -398,7 +399,7 @@ static void scales(void) {
     MUST(norm_memory_desc_destroy(f32));
 }
 
-/* The gated activation has a scale of dst alone. */
+/* The gated activation only has a scale of dst. */
 static void gate(void) {
     norm_memory_desc_t f32 = matrix_of(norm_f32);
     norm_primitive_desc_t pds[2] = {NULL, NULL};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Caches of keys and values: attention through any kind of cache, in steps of any size, has the
- * bits of attention over plain tensors; forks, truncation, full pools, rope, refusals.
+ * KV caches: attention through any kind of cache, in steps of any size, has the bits of
+ * attention over plain tensors. Also forks, truncation, full pools, rope and refusals.
  */
 #include "kv_cache.h"
 #include "refused.h"
 
-/* Three sequences of different lengths in every kind of cache; then truncated and extended again. */
+/* Three sequences of different lengths in every kind of cache, then truncated and extended again.
+ * */
 static void bits_of_plain_tensors(void) {
     static const norm_data_type_t types[] = {norm_f32, norm_bf16, norm_f16};
     static const struct {
@@ -22,7 +23,7 @@ static void bits_of_plain_tensors(void) {
         for (int k = emulated ? 2 : 0; k < 7; k += emulated ? 3 : 1) {
             kept = kinds[k].kept;
             make_stories(types[t], kinds[k].window, 0);
-            /* One token at a time is the slowest: for f32, and one kind of each. */
+            /* One token at a time is slowest, so only for f32 and one of each kind. */
             for (int c = emulated ? 2 : t == 0 && k % 2 == 1 ? 0 : 1; c < 3; ++c) {
                 snprintf(expect_case, sizeof expect_case, "type %d, kind %d, chunk %d", t, k,
                         chunks[c]);
@@ -73,12 +74,12 @@ static void forked(void) {
     }
 }
 
-/* Eight beams over 1024 tokens: nothing is copied before a beam writes, and then one page. */
+/* Eight beams over 1024 tokens: nothing is copied until a beam writes, and then one page is. */
 static void beams(void) {
     norm_kv_cache_t cache = NULL;
     norm_dim_t sequences[8], tokens[] = {1024}, one[] = {1};
     for (int page = 64; page <= 96; page += 32) {
-        /* 1024 tokens fill 16 pages of 64, and of 96 ten and two thirds. */
+        /* 1024 tokens fill 16 pages of 64 tokens, or ten and two thirds of 96. */
         const int partly = page == 96, pages = partly ? 11 : 16;
         MUST(norm_kv_cache_create(&cache, engine, norm_kv_paged, norm_f32, 3, 2, 8, 8, 8, 2048, 1024,
                 page, 0, 0, 0));
@@ -98,7 +99,7 @@ static void beams(void) {
     }
 }
 
-/* A pool that is too small for a step leaves all as it was, the open step too. */
+/* A pool that is too small for a step leaves everything unchanged, including the open step. */
 static void full(void) {
     norm_kv_cache_t cache = NULL;
     norm_dim_t sequences[3];
@@ -123,7 +124,7 @@ static void full(void) {
     memcpy(slots_before, slot, sizeof slots_before);
     const norm_kv_cache_stats_t stats = stats_of(cache);
     EXPECT(stats.pages == 5 && stats.used_pages == 4 && slots_before[0] % 4 == 3);
-    /* Two copies and a page are needed, and one is free. */
+    /* The step needs two copies and a page, but only one page is free. */
     REFUSED(norm_out_of_memory, "tokens", norm_kv_cache_extend,
             (cache, 3, sequences, ((norm_dim_t[]) {1, 1, 1}), 0));
     EXPECT(strstr(norm_get_last_error(), "needs 2 free pages, but 1 of the 5") != NULL);
@@ -133,7 +134,7 @@ static void full(void) {
     EXPECT(memcmp(before, table, sizeof before) == 0);
     EXPECT(memcmp(slots_before, slot, sizeof slots_before) == 0);
     EXPECT(memcmp(lengths, ((int32_t[]) {9, 4, 9}), 12) == 0);
-    /* What fits is done. */
+    /* A step that fits succeeds. */
     MUST(norm_kv_cache_extend(cache, 3, sequences, (norm_dim_t[]) {1, 0, 1}, 0));
     EXPECT(stats_of(cache).copied_pages == 1 && stats_of(cache).used_pages == 5);
     norm_dim_t none = -7;
@@ -144,7 +145,7 @@ static void full(void) {
     MUST(norm_kv_cache_destroy(cache));
 }
 
-/* Attention sees no page that a ring gave back. */
+/* Attention never sees a page that a ring has freed. */
 static void windows_of_ring(norm_kv_cache_t cache, norm_dim_t sequence, norm_memory_t row) {
     norm_memory_desc_t keys = NULL, values = NULL, table = NULL;
     const_norm_memory_desc_t desc = NULL;
@@ -171,13 +172,13 @@ static void windows_of_ring(norm_kv_cache_t cache, norm_dim_t sequence, norm_mem
     MUST(norm_memory_desc_destroy(table));
 }
 
-/* The first tokens of a ring stay where they are. */
+/* A ring keeps its first tokens in place. */
 static void kept_tokens(void) {
     norm_kv_cache_t cache = NULL;
     norm_dim_t sequence = 0, length = 0;
     MUST(norm_kv_cache_create(&cache, engine, norm_kv_ring, norm_f32, 1, 1, 1, 1, 1, 4000, 8, 4, 0,
             10, 6));
-    /* 9 + 8 tokens in five pages, one for the ends and two that stay. */
+    /* 9 + 8 tokens in five pages, one for the ends, and two that are kept. */
     EXPECT(stats_of(cache).pages == 8);
     MUST(norm_kv_cache_new_sequence(cache, &sequence));
     float values[8];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * A small model's attention for kv_cache.c and kv_cache_quantized.c: the queries, keys and values
- * of some sequences, what sdpa makes of them as plain tensors, and steps of the same through a
- * cache.
+ * of some sequences, the results of sdpa on them as plain tensors, and the same in steps through
+ * a cache.
  */
 #ifndef KV_CACHE_H
 #define KV_CACHE_H
@@ -14,7 +14,7 @@ enum { LAYERS = 2, HEADS = 4, GROUPS = 2, KEY = 12, VALUE = 8, MOST = 3, LENGTH 
 static norm_engine_t engine;
 static norm_stream_t stream;
 
-/* With the argument "emulated", for valgrind: every attention has a window of WINDOW keys. */
+/* With the argument "emulated", for valgrind, every attention has a window of WINDOW keys. */
 static int emulated;
 enum { WINDOW = 40 };
 static int has_window(norm_kv_cache_kind_t kind) {
@@ -24,7 +24,7 @@ static int has_window(norm_kv_cache_kind_t kind) {
 /* One sequence in one layer: 1 x heads x LENGTH x size, tokens before heads in memory. */
 typedef struct {
     tensor_t q, k, v, dst;
-    /* Keys and values as a quantized cache has them: 1 x groups x LENGTH x size, and scales. */
+    /* Keys and values as in a quantized cache: 1 x groups x LENGTH x size, and scales. */
     tensor_t codes[2], scales[2];
 } story_t;
 static story_t stories[MOST][LAYERS];
@@ -49,7 +49,7 @@ static void copy_row(tensor_t *to, int b, int token, const tensor_t *from, int f
 
 #include "kv_cache_scales.h"
 
-/* Keys that are seen besides a window. */
+/* The number of first keys that are visible besides a window. */
 static int kept;
 
 /* A window of W keys; 0 for none. */
@@ -71,7 +71,7 @@ static norm_primitive_desc_t attention_desc(const_norm_memory_desc_t q, const_no
     return pd;
 }
 
-/* What sdpa makes of the plain tensors, all tokens at once. */
+/* The results of sdpa on the plain tensors, all tokens at once. */
 static void tell(story_t *s, int window) {
     norm_memory_desc_t keys = NULL;
     norm_memory_t k = NULL;
@@ -95,7 +95,7 @@ static void tell(story_t *s, int window) {
     MUST(norm_memory_desc_destroy(keys));
 }
 
-/* The first `shared` tokens of all sequences are the same. */
+/* All sequences have the same first `shared` tokens. */
 static void make_stories(norm_data_type_t type, int window, int shared) {
     uint64_t state = 77;
     for (int b = 0; b < MOST; ++b)
@@ -130,7 +130,7 @@ static void free_stories(void) {
         }
 }
 
-/* Attention of steps of up to `rows` tokens of `count` sequences, through a cache. */
+/* Attention in steps of up to `rows` tokens of `count` sequences, through a cache. */
 typedef struct {
     norm_kv_cache_t cache;
     norm_data_type_t type;
@@ -169,10 +169,10 @@ static void steps_free(steps_t *s) {
     tensor_free(&s->lengths);
 }
 
-/* Writes the tokens of the open step to a layer and attends; whether dst is as it was told. */
+/* Writes the tokens of the open step to a layer and attends. Returns whether dst is as expected. */
 static int attend(steps_t *s, int layer, const norm_dim_t *sequences, const norm_dim_t *starts,
         const norm_dim_t *tokens) {
-    /* Rows beyond are NaN, which nothing may see. */
+    /* Rows beyond are NaN, which must not be read. */
     memset(s->k.data, 0xff, s->k.bytes), memset(s->v.data, 0xff, s->v.bytes);
     memset(s->q.data, 0, s->q.bytes);
     for (int b = 0; b < s->count; ++b) {
@@ -237,7 +237,7 @@ static void poison(norm_kv_cache_t cache) {
     }
 }
 
-/* The cache of a kind for the model; a ring of a window of WINDOW tokens. */
+/* A cache of a kind for the model. The window of a ring has WINDOW tokens. */
 static norm_kv_cache_t make_cache(norm_kv_cache_kind_t kind, norm_data_type_t type, int page) {
     norm_kv_cache_t cache = NULL;
     MUST(norm_kv_cache_create(&cache, engine, kind, type, LAYERS, GROUPS, KEY, VALUE, MOST, 320,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Caches of s8 and f8_e4m3: every token of a head is quantized by itself, with its scale; attention
+ * KV caches of s8 and f8_e4m3: every token of a head is quantized with its own scale. Attention
  * through any kind of cache has the bits of attention over plain tensors with the same scales.
  */
 #include "kv_cache.h"
@@ -29,13 +29,13 @@ static pages_t pages_of(norm_kv_cache_t cache, int layer, norm_dim_t sequence) {
     return pages;
 }
 
-/* The place of a token of a head. */
+/* The index of a token of a head. */
 static size_t place_of(const pages_t *pages, int heads, int head, int token) {
     const norm_dim_t page = pages->table[token / pages->page];
     return (size_t)((page * heads + head) * pages->page + token % pages->page);
 }
 
-/* Whether tokens from `from` on lie in the cache as the formula has them. */
+/* Whether the tokens from `from` on are in the cache as the formula has them. */
 static int stored_as_told(norm_kv_cache_t cache, norm_dim_t sequence, int b, int from) {
     norm_dim_t length = 0;
     MUST(norm_kv_cache_get_length(cache, sequence, &length));
@@ -56,7 +56,7 @@ static int stored_as_told(norm_kv_cache_t cache, norm_dim_t sequence, int b, int
     return same;
 }
 
-/* Elements times scales are as near to the numbers as they can be. */
+/* Elements times scales are as close to the numbers as possible. */
 static void errors(void) {
     for (int i = 0; i < 2; ++i) {
         const story_t *s = &stories[0][0];
@@ -170,7 +170,7 @@ static void forked(void) {
     }
 }
 
-/* Rows without numbers that can be divided, between others. */
+/* Rows that cannot be divided by a scale, between others. */
 static void special_rows(void) {
     enum { SIZE = 20, TOKENS = 9 };
     static const float specials[TOKENS] = {1, 0, NAN, INFINITY, -INFINITY, 1e-40f, -3.4e38f, 2e-36f, 2};
@@ -220,7 +220,7 @@ static void special_rows(void) {
     }
 }
 
-/* What attention makes of a token with a NaN or an Inf: NaN for the queries that see it alone. */
+/* Attention to a token with a NaN or an Inf gives NaN only for the queries that see it. */
 static void seen_by_some(void) {
     enum { TOKENS = 9, BAD = 5 };
     const norm_dim_t tokens[] = {TOKENS};
@@ -238,7 +238,7 @@ static void seen_by_some(void) {
         tensor_fill_random(&q, &state, -2, 2);
         tensor_fill_random(&k, &state, -2, 2);
         tensor_fill_random(&v, &state, -2, 2);
-        /* In the first group alone. */
+        /* Only in the first group. */
         ((float *)(void *)row_of(i / 2 % 2 ? &k : &v, 0, 0, BAD))[3] = i < 4 ? NAN : INFINITY;
         MUST(norm_kv_cache_create(&cache, engine, norm_kv_paged, quantized_to, 1, GROUPS, KEY, VALUE,
                 1, 32, 32, 4, 0, 0, 0));
@@ -272,7 +272,7 @@ static void seen_by_some(void) {
     }
 }
 
-/* Inputs of any type, with any strides, heads of any size, on any number of threads. */
+/* Inputs of any type and strides, heads of any size, any number of threads. */
 static void inputs(void) {
     enum { TOKENS = 130, HEADS_HERE = 3 };
     static const int sizes[] = {1, 17, 256, 300};
@@ -312,7 +312,7 @@ static void inputs(void) {
     MUST(norm_set_num_threads(before));
 }
 
-/* The dimensions of scales, bytes, and what is refused. */
+/* The dimensions of scales, the bytes, and refusals. */
 static void sizes_and_refusals(void) {
     const norm_dim_t scale_dims[2][4] = {{20, 3, 1, 4}, {20, 3, 4, 1}}, tokens[] = {2};
     for (int t = 0; t < 2; ++t) {

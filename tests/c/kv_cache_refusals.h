@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Calls of kv_cache.c that must be refused.
+ * Calls for kv_cache.c that must be refused.
  */
 #ifndef KV_CACHE_REFUSALS_H
 #define KV_CACHE_REFUSALS_H
 
-/* The parameters of norm_kv_cache_create from layers on. */
+/* The parameters of norm_kv_cache_create, beginning with `layers`. */
 static norm_status_t create(norm_kv_cache_kind_t kind, norm_data_type_t type, const norm_dim_t *p) {
     norm_kv_cache_t cache = UNTOUCHED;
     const norm_status_t status = norm_kv_cache_create(&cache, engine, kind, type, p[0], p[1], p[2],
@@ -142,7 +142,7 @@ static void refused_writes(norm_kv_cache_t cache, norm_dim_t sequence) {
     INVALID("step", norm_kv_cache_write, (cache, stream, 0, good.memory, good.memory));
     MUST(norm_kv_cache_extend(cache, 1, &sequence, tokens, 0));
     for (int i = 0; i < 6; ++i) {
-        /* A tensor of a type that no cache has is not implemented. */
+        /* A type that caches do not support is not implemented. */
         const norm_status_t want = i == 4 ? norm_unimplemented : norm_invalid_arguments;
         REFUSED(want, "keys", norm_kv_cache_write, (cache, stream, 0, wrong[i].memory, good.memory));
         REFUSED(want, "values", norm_kv_cache_write, (cache, stream, 0, good.memory, wrong[i].memory));
@@ -192,7 +192,8 @@ static void refused_arguments(norm_kv_cache_t cache, norm_dim_t sequence) {
     EXPECT(desc == UNTOUCHED);
 }
 
-/* The open step has tokens of `other`, and none was written: they cannot be read, but other sequences can. */
+/* The open step has tokens of `other`, but nothing was written: it cannot be read, while other
+ * sequences can. */
 static void unwritten(norm_kv_cache_t cache, norm_dim_t sequence, norm_dim_t other) {
     norm_exec_arg_t args[4], slots[3];
     int nargs = 4, found = 3;
@@ -218,8 +219,8 @@ static void unwritten(norm_kv_cache_t cache, norm_dim_t sequence, norm_dim_t oth
     tensor_free(&rows);
 }
 
-/* A primitive without norm_sdpa_key_lengths would read the whole table: the pages of no token are -1, also where there
- * was a longer sequence. */
+/* A primitive without norm_sdpa_key_lengths would read the whole table. Entries without tokens are
+ * -1, even if there was a longer sequence before. */
 static void refused_without_lengths(norm_kv_cache_t cache, norm_dim_t sequence) {
     norm_memory_desc_t keys = NULL, values = NULL, table = NULL;
     norm_primitive_t primitive = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Writes of kv_cache.c: by rope, and with conversions.
+ * Writes for kv_cache.c: by rope, and with conversions.
  */
 #ifndef KV_CACHE_ROPE_H
 #define KV_CACHE_ROPE_H
@@ -19,7 +19,7 @@ static norm_primitive_t rope_of(const_norm_memory_desc_t src, const_norm_memory_
     return primitive;
 }
 
-/* The keys of a layer, all pages. */
+/* The keys of a layer, in all pages. */
 static const unsigned char *keys_of(norm_kv_cache_t cache, int layer, size_t *bytes) {
     norm_exec_arg_t args[4];
     const_norm_memory_desc_t desc = NULL;
@@ -32,11 +32,11 @@ static const unsigned char *keys_of(norm_kv_cache_t cache, int layer, size_t *by
     return data;
 }
 
-/* Rope that writes slots, and rope to a tensor that is written, give the same pages. */
+/* Rope that writes to slots gives the same pages as rope to a tensor that is then written. */
 static void rope_writes_slots(void) {
     norm_kv_cache_t by_rope = make_cache(norm_kv_paged, norm_bf16, 16);
     norm_kv_cache_t by_write = make_cache(norm_kv_paged, norm_bf16, 16);
-    /* Tokens x heads, as sequences x rows of the step; and the same as heads before rows. */
+    /* Tokens x heads as sequences x rows of the step, and the same with heads before rows. */
     const norm_dim_t dims[] = {ROPE_TOKENS, GROUPS, KEY}, two[] = {ROPE_TOKENS, 1}, row[] = {KEY / 2};
     tensor_t src = tensor_make(norm_f32, 3, dims, NULL, engine);
     tensor_t at = tensor_make(norm_s32, 2, two, NULL, engine);
@@ -85,7 +85,7 @@ static void rope_writes_slots(void) {
     norm_dim_t length = 0;
     MUST(norm_kv_cache_get_length(by_rope, first[1], &length));
     EXPECT(length > 40);
-    /* Without a step rope writes nowhere. */
+    /* Without a step, rope writes nothing. */
     size_t bytes = 0;
     const unsigned char *keys = keys_of(by_rope, 0, &bytes);
     unsigned char *before = malloc(bytes);
@@ -108,8 +108,8 @@ static void rope_writes_slots(void) {
     MUST(norm_kv_cache_destroy(by_write));
 }
 
-/* Rows of sequences one after another, and each with the same number of rows: the same pages, on
- * any number of threads. */
+/* Sequences whose rows follow one another, and sequences with equal numbers of rows: the same pages
+ * on any number of threads. */
 static void without_gaps(void) {
     enum { MOST_ROWS = 3000, ALL_ROWS = 2 * MOST_ROWS };
     const norm_dim_t tokens[] = {2500, MOST_ROWS};
@@ -146,7 +146,7 @@ static void without_gaps(void) {
     }
 }
 
-/* Values of other types are rounded as a reorder rounds them, from any strides. */
+/* Values of other types and strides are rounded like those of a reorder. */
 static void conversions(void) {
     static const norm_data_type_t types[] = {norm_f32, norm_bf16, norm_f16};
     enum { TOKENS = 11 };

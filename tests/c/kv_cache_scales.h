@@ -6,10 +6,10 @@
 #ifndef KV_CACHE_SCALES_H
 #define KV_CACHE_SCALES_H
 
-/* The type of a quantized cache. */
+/* The types of quantized caches. */
 static norm_data_type_t quantized_to = norm_data_type_undef;
 
-/* The element nearest to x; of two as near the even one. */
+/* The element nearest to x, ties to even. */
 static unsigned char nearest_code(norm_data_type_t type, float x) {
     if (type == norm_s8) {
         if (isnan(x)) return 0;
@@ -22,7 +22,7 @@ static unsigned char nearest_code(norm_data_type_t type, float x) {
         const unsigned char code = (unsigned char)i;
         magnitudes[i] = element_get(type, &code, 0);
     }
-    /* The neighbours of |x|, which is 448 at most. */
+    /* The neighbours of |x|, which is at most 448. */
     const double size = fabs((double)x);
     int below = 0, above = 126;
     while (above - below > 1) {
@@ -34,7 +34,7 @@ static unsigned char nearest_code(norm_data_type_t type, float x) {
     return (unsigned char)(signbit(x) ? best | 128 : best);
 }
 
-/* The scale of a row, and its elements. */
+/* Computes the scale of a row and its elements. */
 static float quantize_row(norm_data_type_t type, const float *x, size_t count, unsigned char *codes) {
     const float largest = type == norm_s8 ? 127 : 448;
     float most = 0;

@@ -72,7 +72,7 @@ static uint64_t digest(const problem_t *p) {
 static uint64_t first_bits[CASES_MAX];
 static char first_seen[CASES_MAX];
 
-/* All cases on one implementation; returns how many it could run. */
+/* Runs all cases on one implementation. Returns how many it supports. */
 static long run_all(const char *level, int implementation, int emulated, norm_engine_t engine,
         norm_stream_t stream) {
     long ran = 0;

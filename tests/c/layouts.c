@@ -173,7 +173,7 @@ static void as_bytes(void) {
         EXPECT(norm_memory_desc_create_with_blob(&out, blob) == norm_invalid_arguments);
         blob[i] ^= 4;
     }
-    /* Other data is not read to the size of a blob. */
+    /* A buffer with other data is not read to the size of a blob. */
     uint8_t *other = calloc(8, 1);
     INVALID("blob", norm_memory_desc_create_with_blob, (&out, other));
     free(other);
@@ -216,8 +216,8 @@ static void buffers_by_number(void) {
     MUST(norm_memory_desc_destroy(desc));
 }
 
-/* Layer normalization of `tag` has the bits of the plain layout, forward and
- * backward, and block padding becomes zeros. */
+/* Layer normalization in layout `tag` has the bits of the plain layout, forward and backward, and
+ * zeros the block padding. */
 static void normalized(int ndims, const norm_dim_t *dims, norm_format_tag_t plain_tag,
         norm_format_tag_t tag) {
     static const int ids[] = {NORM_ARG_SRC, NORM_ARG_DST, NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC};
@@ -291,7 +291,7 @@ static void normalized(int ndims, const norm_dim_t *dims, norm_format_tag_t plai
     expect_case[0] = 0;
 }
 
-/* A part of a larger tensor is normalized in place; the rest is unchanged. */
+/* Normalizes a part of a larger tensor in place. The rest is unchanged. */
 static void normalized_part(void) {
     const norm_dims_t dims = {6, 40}, part_dims = {3, 24}, offsets = {2, 10};
     float data[240], plain[72];

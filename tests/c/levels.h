@@ -9,8 +9,8 @@
 
 #define LEVELS_MAX 6
 
-/* Writes the levels of this machine, portable last, and returns their number.
- * Removes the limit afterwards. A level only counts if the library uses it. */
+/* Writes the levels of this machine, portable last, and returns their number. Removes the limit
+ * afterwards. A level only counts if the library uses it. */
 static inline int levels_here(norm_cpu_isa_t levels[LEVELS_MAX]) {
     static const norm_cpu_isa_t all[LEVELS_MAX]
             = {norm_cpu_isa_avx512_core_amx, norm_cpu_isa_avx512_core_bf16,

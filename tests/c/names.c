@@ -122,7 +122,7 @@ static void levels(void) {
             norm_cpu_isa_avx512_core_vnni, norm_cpu_isa_avx512_core_bf16,
             norm_cpu_isa_avx512_core_fp16, norm_cpu_isa_avx512_core_amx,
             norm_cpu_isa_avx512_core_amx_fp16};
-    /* The values of levels have the bits of those below them. */
+    /* The value of a level includes the bits of lower levels. */
     const norm_cpu_isa_t levels[] = {norm_cpu_isa_avx512_core, norm_cpu_isa_avx512_core,
             norm_cpu_isa_avx512_core_bf16, norm_cpu_isa_avx512_core_bf16,
             norm_cpu_isa_avx512_core_amx, norm_cpu_isa_avx512_core_amx};

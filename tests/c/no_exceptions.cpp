@@ -37,7 +37,7 @@ static void remember(norm_status_t status, const char *sentence) {
     last_status = status;
 }
 
-// Whether calls since the last question failed with `status`, the first with `word`.
+// Whether the calls since the last check failed with `status`, the first with `word`.
 static bool failed_with(norm_status_t status, const char *word) {
     const bool as_expected = failures > 0 && last_status == status
             && first_sentence.find(word) != std::string::npos;

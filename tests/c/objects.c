@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The lifetime of every object, and the answer to every query.
+ * The lifetime of every object, and the result of every query.
  */
 #include "tensor.h"
 
@@ -16,7 +16,7 @@ static void engine_and_stream(void) {
     MUST(norm_stream_create(&stream, any, norm_stream_out_of_order));
     EXPECT(norm_stream_get_engine(stream, &of_stream) == norm_success && of_stream != NULL);
     EXPECT(norm_stream_wait(stream) == norm_success);
-    /* Objects that a stream was created from may be destroyed first. */
+    /* The objects that a stream was created from may be destroyed first. */
     MUST(norm_engine_destroy(any));
     EXPECT(norm_stream_get_engine(stream, &of_stream) == norm_success);
     EXPECT(norm_engine_get_kind(of_stream, &kind) == norm_success && kind == norm_cpu);
@@ -306,7 +306,7 @@ static void primitive_descriptors(void) {
     EXPECT(by_query != NULL && dims_of(by_query, norm_query_strides)[0] == 144
             && dims_of(by_query, norm_query_strides)[2] == 1);
 
-    /* A clone moves on independently; the last implementation ends the list. */
+    /* A clone advances independently. The last implementation ends the list. */
     MUST(norm_primitive_desc_clone(&clone, pd));
     norm_status_t status = norm_success;
     int implementations = 1;

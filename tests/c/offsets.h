@@ -40,7 +40,7 @@ static inline norm_dim_t offsets_count(const offsets_t *p) {
     return count;
 }
 
-/* The index of element number `flat` in row-major order of dims (or padded dims). */
+/* The index of element `flat` in row-major order of dims (or padded dims). */
 static inline void offsets_index(
         const norm_dim_t *dims, int ndims, norm_dim_t flat, norm_dim_t *index) {
     for (int d = ndims - 1; d >= 0; --d) {
@@ -63,7 +63,7 @@ static inline size_t offsets_at(const offsets_t *p, const norm_dim_t *index) {
     return (size_t)at;
 }
 
-/* The offset of element number `flat`. */
+/* The offset of element `flat`. */
 static inline size_t offsets_flat(const offsets_t *p, norm_dim_t flat) {
     norm_dims_t index;
     offsets_index(p->dims, p->ndims, flat, index);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * Every function, with one allocation inside the library failing. One process makes all calls, in
- * parts, and nothing fails there. Before each part it forks: in child n, allocation n of the part
- * fails, once alone and once with every later one of its call. A call returns norm_out_of_memory
- * and writes nothing, or does its work. It never ends the process. With the argument `list` the
- * program prints the functions and lets nothing fail.
+ * parts, without failures. Before each part it forks. In child n, allocation n of the part fails,
+ * once alone and once with all later ones of its call. A call then either returns
+ * norm_out_of_memory and writes nothing, or succeeds. It never ends the process. With the
+ * argument `list`, the program prints the functions and nothing fails.
  */
 #define _GNU_SOURCE
 #include "control_without_memory.h"
@@ -254,7 +254,7 @@ static void queries(norm_primitive_desc_t desc) {
     const_norm_memory_desc_t src_desc = norm_primitive_desc_query_md(copy, norm_query_src_md, 0);
     inside = 0;
     EXPECT(src_desc != NULL && attr != NULL && name != NULL);
-    /* To the reference implementation, which has more lists. */
+    /* Up to the reference implementation, which has more lists. */
     norm_status_t status;
     do {
         enter("norm_primitive_desc_next_impl");
@@ -397,7 +397,7 @@ static void (*const parts[])(void) = {beginning, engines_and_streams, descriptor
 /* How a process ended. */
 enum { PASSED = 10, FAILED, NOTHING_FAILED };
 
-/* The end of a child, which is in expect_case, too. */
+/* How a child ended, which is also in expect_case. */
 static int wait_for(pid_t child) {
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) != child) exit(2);
@@ -406,7 +406,7 @@ static int wait_for(pid_t child) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : FAILED;
 }
 
-/* Runs a part in a child, where an allocation fails. */
+/* Runs a part in a child in which an allocation fails. */
 static int in_a_child(void (*part)(void)) {
     const pid_t child = fork();
     if (child == 0) {
@@ -417,7 +417,8 @@ static int in_a_child(void (*part)(void)) {
     return wait_for(child);
 }
 
-/* Runs a part in children until no allocation is left that could fail; how many there are. */
+/* Runs a part in children until none of its allocations is left to fail. Returns the number of
+ * allocations. */
 static long without_memory(void (*part)(void)) {
     int end = PASSED;
     for (failing = 1; end != NOTHING_FAILED && expect_failed < 5; ++failing) {
@@ -470,7 +471,7 @@ int main(int argc, char **argv) {
         }
         EXPECT(wait_for(child) == PASSED);
     }
-    /* Every function that makes something has been without memory. */
+    /* Every function that creates something has run out of memory. */
     static const char *const others[] = {"norm_memory_desc_reshape",
             "norm_memory_desc_permute_axes", "norm_primitive_attr_set_post_ops",
             "norm_primitive_attr_set_residual", "norm_primitive_attr_set_gate",

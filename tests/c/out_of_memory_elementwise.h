@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The elementwise problems of out_of_memory.c, which includes this file.
+ * Elementwise problems for out_of_memory.c, which includes this file.
  */
 #ifndef OUT_OF_MEMORY_ELEMENTWISE_H
 #define OUT_OF_MEMORY_ELEMENTWISE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Calls of out_of_memory.c to caches of keys and values.
+ * Calls to KV caches for out_of_memory.c.
  */
 #ifndef OUT_OF_MEMORY_KV_CACHE_H
 #define OUT_OF_MEMORY_KV_CACHE_H

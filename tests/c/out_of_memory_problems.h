@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * More problems of out_of_memory.c, which includes this file.
+ * More problems for out_of_memory.c, which includes this file.
  */
 #ifndef OUT_OF_MEMORY_PROBLEMS_H
 #define OUT_OF_MEMORY_PROBLEMS_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Calls of out_of_memory.c to rope.
+ * Calls to rope for out_of_memory.c.
  */
 #ifndef OUT_OF_MEMORY_ROPE_H
 #define OUT_OF_MEMORY_ROPE_H
 
-/* Rope with everything that allocates, and its helpers. */
+/* Rope with every option that allocates, and its helper functions. */
 static void ropes(void) {
     static float values[4 * 8], weights[8];
     static int position[4];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Calls of out_of_memory.c to functions that oneDNN does not have.
+ * Calls for out_of_memory.c to functions that oneDNN lacks.
  */
 #ifndef OWN_CALLS_H
 #define OWN_CALLS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * A layer normalization problem of the tests: its parameters (problem_spec_t) and the
- * objects to run it (problem_t). Every argument is always passed, so that tests see
+ * objects to run it (problem_t). All arguments are always passed, so that tests see
  * that unused ones stay unchanged.
  */
 #ifndef PROBLEM_H
@@ -156,8 +156,8 @@ static inline void problem_give_statistics(problem_t *p, uint64_t *state) {
     }
 }
 
-/* Creates all objects; inputs are random, outputs have the fill pattern. Returns 0,
- * without a primitive, if there is no such implementation. */
+/* Creates all objects. Inputs are random; outputs have the fill pattern. Returns 0, without a
+ * primitive, if there is no such implementation. */
 static inline int problem_make(problem_t *p, const problem_spec_t *spec, norm_engine_t engine) {
     memset(p, 0, sizeof *p);
     p->spec = *spec;
@@ -246,8 +246,8 @@ static inline void problem_free(problem_t *p) {
     memset(p, 0, sizeof *p);
 }
 
-/* Whether two runs of equal problems gave the same bits in every output. NaNs do not
- * occur. Tensors that are not outputs are equal by construction. */
+/* Whether two runs of equal problems gave the same bits in every output. NaNs do not occur. Tensors
+ * that are not outputs are equal by construction. */
 static inline int problem_same_bits(const problem_t *a, const problem_t *b) {
     const tensor_t *left[] = {&a->dst, &a->diff_src, &a->mean, &a->variance, &a->diff_scale,
             &a->diff_shift};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Calls that must be rejected: with the given status and a last-error message that
- * names the function and the parameter, and without writing anything.
+ * Calls that must be rejected with the given status and an error message that
+ * names the function and the parameter, without writing anything.
  */
 #ifndef REFUSED_H
 #define REFUSED_H
@@ -11,11 +11,11 @@
 #include <ctype.h>
 #include <limits.h>
 
-/* Values of no enumerator. */
+/* Values that are no enumerators. */
 static const int no_enumerator[] = {-1, 1000, INT_MAX};
 #define NO_ENUMERATORS 3
 
-/* The content of outputs before a call, and after it. */
+/* The content of outputs before and after a call. */
 #define UNTOUCHED ((void *)(size_t)0x5A5A5A50)
 
 /* Whether `text` contains `word` as a whole word. */
@@ -28,7 +28,7 @@ static inline int refused_names(const char *text, const char *word) {
     return 0;
 }
 
-/* Causes another error first, so that an old message cannot pass for the new one. */
+/* Causes another error first, so that its message cannot pass for the new one. */
 static inline void refused_forget(const char *function) {
     if (strcmp(function, "norm_set_verbose") == 0)
         EXPECT(norm_set_num_threads(-7) == norm_invalid_arguments);
@@ -63,7 +63,7 @@ static inline void refused_sentence(
 #define INVALID(parameter, function, arguments) \
     REFUSED(norm_invalid_arguments, parameter, function, arguments)
 
-/* A function without a status: the value that it returns on failure. */
+/* A function without a status, with the value that it returns on failure. */
 #define FAILS_WITH(value, parameter, function, arguments) \
     do { \
         refused_forget(#function); \

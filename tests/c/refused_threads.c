@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * A system that refuses threads for a while: the caller does the work, the library asks again less
- * and less often, and in the end workers take part. The program replaces pthread_create.
+ * A system that refuses threads for a while. The caller does the work, the library tries again
+ * less and less often, and in the end workers take part. The program replaces pthread_create.
  */
 #define _GNU_SOURCE
 #include "formula.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Reorder between layouts and types, with attributes, compared with the formula. Bits
- * are the same at every level and for every number of threads.
+ * Reorder between layouts and types, with attributes, compared with the formula. The
+ * bits are the same at every level and for every number of threads.
  */
 #include "levels.h"
 #include "offsets.h"
@@ -87,8 +87,8 @@ static void run(norm_memory_desc_t src_desc, norm_memory_desc_t dst_desc,
     MUST(norm_primitive_desc_destroy(pd));
 }
 
-/* Small integers, exact in every type, arrive at the right offsets in every layout;
- * block padding is zero. */
+/* Small integers, exact in every type, arrive at the right offsets in every layout, and block
+ * padding is zero. */
 static void between_layouts(int ndims, const norm_dim_t *dims, norm_format_tag_t from,
         norm_format_tag_t to, norm_data_type_t from_type, norm_data_type_t to_type) {
     norm_memory_desc_t src_desc = desc_of(ndims, dims, from_type, from);
@@ -164,8 +164,8 @@ static void layouts(int emulated) {
     between_layouts(12, many, norm_abcdefghijkl, norm_abcdefghijlk, norm_f32, norm_s32);
 }
 
-/* dst = (src_scale*(src - src_zero) + sum*dst)/dst_scale + dst_zero, with numbers
- * for which every step is exact. */
+/* dst = (src_scale*(src - src_zero) + sum*dst)/dst_scale + dst_zero, with numbers for which every
+ * step is exact. */
 static void attributes(int src_mask, int dst_mask, int points, int sum) {
     const norm_dims_t dims = {4, 6, 5};
     norm_memory_desc_t src_desc = desc_of(3, dims, norm_s8, norm_abc);
@@ -262,7 +262,7 @@ static void rounding(void) {
         EXPECT(memcmp(got, as_u8, 13) == 0);
         run(src, s32, NULL, copy, got, 0, NULL);
         EXPECT(memcmp(got, as_s32, sizeof as_s32) == 0);
-        /* No infinity, so NaN. 254.5 is between 240 and 256. */
+        /* NaN, because there is no infinity. 254.5 is between 240 and 256. */
         run(src, e4m3, NULL, copy, got, 0, NULL);
         EXPECT(got[0] == 0x30 && got[6] == 0x7f && got[7] == 0xff && (got[10] & 0x7f) == 0x7f);
         EXPECT(float8(got[11], 3, 7) == 256 && float8(got[4], 3, 7) == 128);
@@ -339,7 +339,7 @@ static void queries_and_refusals(void) {
             pd, norm_query_exec_arg_md, NORM_ARG_ATTR_SCALES | NORM_ARG_SRC);
     EXPECT(norm_memory_desc_get_size(scales) == 6 * 4);
 
-    /* A missing scale, one of another type, too few. */
+    /* A missing scale, one of another type, and one with too few elements. */
     norm_primitive_t primitive = NULL;
     norm_memory_t from = NULL, to = NULL, bad = NULL;
     norm_memory_desc_t descs[2];

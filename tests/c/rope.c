@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Rope forward and backward against the formula in double at every level; angles at
- * far positions; a normalization with the bits of layer normalization; slots; weights
- * of another pairing; and what is refused.
+ * Rope forward and backward compared with the formula in double at every level;
+ * angles at far positions; a normalization with the bits of layer normalization;
+ * slots; permuted weights; and refusals.
  */
 #include "levels.h"
 #include "refused.h"
@@ -33,7 +33,7 @@ static norm_memory_t memory_of(const_norm_memory_desc_t desc, void *data) {
     return memory;
 }
 
-/* An execution with arguments whose descriptors the primitive knows. */
+/* Executes with arguments whose descriptors come from the primitive. */
 typedef struct {
     int id;
     void *data;
@@ -69,7 +69,7 @@ static void places(norm_rope_pairing_t pairing, int i, int pairs, int *a, int *b
     *b = near ? 2 * i + 1 : i + (pairing == norm_rope_half_split ? pairs : D / 2);
 }
 
-/* The largest error in units of the last place of a pair's larger element. */
+/* The largest error in units in the last place of a pair's larger element. */
 static double worst(norm_rope_pairing_t pairing, int pairs, const float *of, const float *got) {
     double most = 0;
     for (int row = 0; row < T * H; ++row) {
@@ -123,7 +123,7 @@ static void there_and_back(norm_rope_pairing_t pairing, int rotary_dims) {
     memset(dst, 0xff, sizeof dst);
     MUST(execute(forward, 4, there));
     EXPECT(worst(pairing, rotary_dims / 2, src, dst) <= 2);
-    /* Position 0 changes nothing; the elements that are not rotated are copied. */
+    /* Position 0 changes nothing, and elements that are not rotated are copied. */
     EXPECT(memcmp(dst, src, H * D * sizeof *dst) == 0);
     const argument_t again[] = {{NORM_ARG_DIFF_DST, dst}, {NORM_ARG_DIFF_SRC, back},
             {NORM_ARG_POSITIONS, positions}, {NORM_ARG_ROPE_FREQUENCIES, frequencies}};
@@ -149,7 +149,7 @@ static void there_and_back(norm_rope_pairing_t pairing, int rotary_dims) {
     MUST(norm_memory_desc_destroy(position_desc));
 }
 
-/* Inf stays Inf, which the correction of products must not change; NaN and -0 stay too. */
+/* Inf stays Inf, which the correction of products must not change. So do NaN and -0. */
 static void special(norm_rope_pairing_t pairing) {
     snprintf(expect_case, sizeof expect_case, "special values, pairing %#x", (unsigned)pairing);
     static float x[COUNT], y[COUNT];
@@ -166,7 +166,7 @@ static void special(norm_rope_pairing_t pairing) {
             {NORM_ARG_POSITIONS, positions}, {NORM_ARG_ROPE_FREQUENCIES, frequencies}};
     MUST(execute(pd, 4, args));
     EXPECT(memcmp(x, y, D * sizeof *x) == 0);
-    /* Token 1 turns by frequency[pair], at most 1 radian: its cosine and sine are positive. */
+    /* Token 1 turns by frequency[pair], at most 1 radian, so its cosine and sine are positive. */
     for (int pair = 0; pair < 3; ++pair) {
         places(pairing, pair, PAIRS, &a, &b);
         const float p = y[H * D + a], q = y[H * D + b];
@@ -179,7 +179,7 @@ static void special(norm_rope_pairing_t pairing) {
     MUST(norm_primitive_desc_destroy(pd));
 }
 
-/* Layer normalization and then rope, in two primitives, against one. */
+/* Layer normalization followed by rope in two primitives, compared with one primitive. */
 static void normalized(norm_data_type_t type, unsigned flags, float unit) {
     snprintf(expect_case, sizeof expect_case, "normalized, %s, %#x, %g", norm_dt2str(type), flags,
             (double)unit);
@@ -214,7 +214,7 @@ static void normalized(norm_data_type_t type, unsigned flags, float unit) {
     tensor_free(&x), tensor_free(&y), tensor_free(&middle), tensor_free(&want);
 }
 
-/* Rows of tokens in a cache of slots, and of pages of slots; the others stay. */
+/* Rows of tokens in a cache of slots, and in pages of slots. The others stay unchanged. */
 static void slots(int paged) {
     snprintf(expect_case, sizeof expect_case, "slots, %d", paged);
     enum { SLOTS = 12 };
@@ -288,7 +288,7 @@ static void scores(void) {
             if (p == 0 && t == 0) first = score[0];
             EXPECT(fabs(score[t] - first) < 1e-5);
         }
-        /* And the way back. */
+        /* And back. */
         MUST(norm_rope_permute(pairings[p], norm_rope_half_split, 2, D, to, from));
         for (int i = 0; i < 2 * D; ++i) EXPECT(rows[i] == sinf((float)(3 * i + 1)) / 4);
         MUST(norm_primitive_desc_destroy(pd));

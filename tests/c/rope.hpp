@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Rope through the C++ classes; a part of wrapper.cpp.
+ * Rope through the C++ classes; part of wrapper.cpp.
  */
 #ifndef ROPE_HPP
 #define ROPE_HPP

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Rope over positions from 0 to 2^20, against the formula in double and at every level:
+ * Rope at positions from 0 to 2^20, compared with the formula in double at every level:
  * elements, the length of heads, and scores, which depend on the difference of positions.
  */
 #include "levels.h"
@@ -57,7 +57,7 @@ static double ulp_of(double number) {
     return nextafterf(f, INFINITY) - f;
 }
 
-/* Cosines and sines of each position and pair, the same for every pairing and level. */
+/* The cosines and sines of each position and pair, the same for every pairing and level. */
 static double turns[TOKENS * PAIRS][2];
 
 static void make_turns(void) {
@@ -68,8 +68,8 @@ static void make_turns(void) {
         }
 }
 
-/* The largest errors of elements, in units of the last place of the larger of their
- * pair, and of the lengths of heads, in units of the last place of those. */
+/* The largest errors of elements, in units in the last place of the larger one of their pair, and
+ * of the lengths of heads, in units in their last place. */
 static void errors(const rope_t *rope, norm_rope_pairing_t pairing, double most[2]) {
     MUST(norm_primitive_execute(rope->primitive, stream, 4, rope->args));
     for (int t = 0; t < TOKENS; ++t) {
@@ -92,7 +92,7 @@ static void errors(const rope_t *rope, norm_rope_pairing_t pairing, double most[
     }
 }
 
-/* The score of a token's query and key, 16 of the unit's squares, with the key `distance` before. */
+/* The score of a token's query, 16 of the unit's squares, and of the key `distance` before. */
 static void scores(const rope_t *rope, norm_rope_pairing_t pairing) {
     static float queries[TOKENS * D];
     static float given[2][D];
@@ -128,7 +128,7 @@ static void scores(const rope_t *rope, norm_rope_pairing_t pairing) {
     }
     printf("%d scores: off by %.2g at most\n", SCORES, most);
     EXPECT(most <= 1e-5);
-    /* They do depend on it. */
+    /* They do depend on the distance. */
     EXPECT(least < -0.01);
 }
 
@@ -148,7 +148,7 @@ int main(void) {
             rope_t rope = rope_of(pairings[p]);
             uint64_t state = 7;
             for (int i = 0; i < TOKENS * D; ++i) src[i] = (float)random_between(&state, -2, 2);
-            /* The smallest, the largest, and every 64th or so between them. */
+            /* The smallest and the largest, and about every 64th in between. */
             for (int t = 0; t < TOKENS; ++t)
                 positions[t] = t < 1024 ? t : LAST - (int32_t)((TOKENS - 1 - t) * 68.2L);
             if (level == 0 && p == 0) make_turns();
@@ -156,7 +156,7 @@ int main(void) {
             errors(&rope, pairings[p], most);
             printf("%d positions to %d: %.2f ulp, lengths %.2f ulp\n", TOKENS, positions[TOKENS - 1],
                     most[0], most[1]);
-            /* One unit for cosine and sine, half a unit for each of two sums. */
+            /* One unit for cosine and sine, and half a unit for each of the two sums. */
             EXPECT(most[0] > 0 && most[0] <= 2 && most[1] <= 4);
             scores(&rope, pairings[p]);
             rope_free(&rope);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Backward of rope through the normalization of heads at every level: the bits of three
- * primitives one after another, which are layer normalization forward for the variance,
- * rope backward to f32, and layer normalization backward; differences of forward; in
- * place; and what is refused.
+ * Backward of rope through the normalization of heads at every level. It has the bits
+ * of three primitives one after another: layer normalization forward for the variance,
+ * rope backward to f32, and layer normalization backward. Also finite differences of
+ * forward, in place, and refusals.
  */
 #include "levels.h"
 #include "refused.h"
@@ -26,7 +26,7 @@ typedef struct {
     void *data;
 } argument_t;
 
-/* Runs a primitive descriptor, and destroys it. */
+/* Runs a primitive and destroys its descriptor. */
 static void run(norm_primitive_desc_t pd, int count, const argument_t *arguments) {
     norm_exec_arg_t args[8];
     norm_primitive_t primitive = NULL;
@@ -54,7 +54,7 @@ static norm_primitive_desc_t backward_of(norm_rope_pairing_t pairing, const tens
     return pd;
 }
 
-/* All tensors of a problem; `type` is that of src and diff_src, `other` that of diff_dst. */
+/* All tensors of a problem. `type` is the type of src and diff_src, `other` that of diff_dst. */
 typedef struct {
     tensor_t src, diff_dst, diff_src, want, middle, scale, diff_scale, want_scale, variance, unused;
 } problem_t;
@@ -120,7 +120,7 @@ static void in_three_steps(
             scaled ? 7 : 5, once);
     EXPECT(tensor_same_bits(&p.diff_src, &p.want));
     if (scaled) EXPECT(tensor_same_bits(&p.diff_scale, &p.want_scale));
-    /* Without the gradient of the scale, and in place of src. */
+    /* Without the gradient of the scale, and with diff_src in place of src. */
     argument_t shared[6];
     memcpy(shared, once, sizeof shared);
     shared[2].data = p.src.data;
@@ -130,7 +130,7 @@ static void in_three_steps(
     problem_free(&p);
 }
 
-/* The sum of dst * diff_dst moves with an element of src as the gradient says. */
+/* The sum of dst * diff_dst changes with an element of src as the gradient says. */
 static void differences(norm_rope_pairing_t pairing) {
     snprintf(expect_case, sizeof expect_case, "differences, pairing %#x", (unsigned)pairing);
     problem_t p = problem_of(norm_f32, norm_f32, 2);
@@ -217,7 +217,7 @@ int main(void) {
             for (int f = 0; f < 3; ++f) {
                 for (int t = 0; t < 4; ++t)
                     in_three_steps(pairing, types[t][0], types[t][1], flags[f], 3);
-                /* Squares that f32 does not hold. */
+                /* Squares that overflow or vanish in f32. */
                 in_three_steps(pairing, norm_f32, norm_f32, flags[f], 1e25f);
                 in_three_steps(pairing, norm_bf16, norm_f32, flags[f], 1e-25f);
             }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Attention forward: every option against the formula in double, the same bits from
- * every implementation, tokens one by one and together, and what is refused.
+ * Attention forward: every option compared with the formula in double, the same
+ * bits from every implementation, for tokens one by one and together, and refusals.
  */
 #include "refused.h"
 #include "sdpa.h"
@@ -34,7 +34,7 @@ static void against_the_formula(const sdpa_t *p) {
     free(dst);
 }
 
-/* All implementations: the formula, and one set of bits. */
+/* Compares all implementations with the formula and with each other's bits. */
 static void check_made(sdpa_t *made, const char *name, int has_formula) {
     sdpa_t p = *made;
     norm_primitive_desc_t pd = NULL;
@@ -119,9 +119,9 @@ static void every_option(void) {
         }
 }
 
-/* Numbers of every size, so small that products and their sums are subnormal or
- * lose bits, and values that are not finite: one set of bits. Matrix instructions
- * take subnormals for zeros. */
+/* Numbers of every size, including ones so small that products and their sums are subnormal or lose
+ * bits, and values that are not finite. The bits must be the same, although matrix instructions
+ * treat subnormals as zeros. */
 static void extremes(void) {
     static const struct { int least, most; double one; } ranges[]
             = {{-10, 1, 0}, {-57, -55, 0}, {-140, 3, 0}, {-74, -70, 0}, {-2, 1, INFINITY}, {-2, 1, NAN}};
@@ -157,7 +157,7 @@ static void extremes(void) {
             }
 }
 
-/* A token alone, tokens in chunks and all at once: the same bits. */
+/* One token alone, tokens in chunks, and all at once: the same bits. */
 static void chunks(norm_data_type_t type) {
     enum { TOKENS = 300, BEFORE = 13 };
     static const int lengths[] = {1, 7, 64, TOKENS};
@@ -196,7 +196,7 @@ static void chunks(norm_data_type_t type) {
     sdpa_free(&whole);
 }
 
-/* The largest value that a key with a weight of 0 may have does not matter. */
+/* However large the value of a key with weight 0 is, it has no effect. */
 static void hidden_values(void) {
     setup_t setup = {.batch = 1, .heads = 2, .groups = 1, .queries = 20, .keys = 20, .key_size = 8,
             .value_size = 16, .mask_type = norm_attn_mask_top_left};
@@ -227,7 +227,7 @@ static norm_memory_desc_t dense(norm_data_type_t type, norm_dim_t a, norm_dim_t 
     return desc;
 }
 
-/* Quantized keys and values: their scales, and what has none. */
+/* Quantized keys and values: wrong scales, and tensors that cannot have any. */
 static void quantized_refusals(norm_memory_desc_t q, norm_memory_desc_t dst) {
     norm_primitive_desc_t pd = UNTOUCHED;
     norm_primitive_attr_t attr = NULL;
@@ -298,7 +298,7 @@ static void refusals(void) {
     REFUSED(norm_unimplemented, "key_desc", norm_sdpa_forward_primitive_desc_create,
             CREATE(kind, q, half, v, dst, NULL, none, all, 0, 1, 0, 0));
     quantized_refusals(q, dst);
-    /* A buffer of one element, of which a head has too many. */
+    /* Heads with too many elements, all in a buffer of one. */
     norm_memory_desc_t wide = NULL, wide_keys = NULL;
     const norm_dim_t dims[] = {2, 4, 8, 1LL << 50}, key_dims[] = {2, 2, 1LL << 50, 9}, zeros[4] = {0};
     MUST(norm_memory_desc_create_with_strides(&wide, 4, dims, norm_f32, zeros));
@@ -340,7 +340,7 @@ static void unaligned(void) {
     }
 }
 
-/* Entries of pages before the windows of all queries are not looked at; the others are. */
+/* Page table entries before the windows of all queries are not read; the others are. */
 static void unseen_pages(void) {
     setup_t setup = {.batch = 2, .heads = 2, .groups = 1, .queries = 3, .keys = 600, .key_size = 4,
             .value_size = 4, .page = 6, .mask_type = norm_attn_mask_bottom_right,
@@ -353,7 +353,7 @@ static void unseen_pages(void) {
         EXPECT(sdpa_execute_forward(&p, pd, engine, stream) == norm_success);
         unsigned char *all = malloc(p.dst.bytes);
         memcpy(all, p.dst.data, p.dst.bytes);
-        /* The first query sees keys from 578 on, and 0 to 6. */
+        /* The first query sees the keys from 578 on, and 0 to 6. */
         int32_t *table = (int32_t *)p.table.data, entries[200];
         memcpy(entries, table, sizeof entries);
         for (int i = 2; i < 96; ++i) table[i] = table[100 + i] = -1;
@@ -376,7 +376,8 @@ static void unseen_pages(void) {
     sdpa_free(&p);
 }
 
-/* Tables of a cache have -1 beyond the tokens of a sequence: who forgets the lengths is told of them. */
+/* Tables of a cache have -1 beyond the tokens of a sequence. If lengths were forgotten, the message
+ * says so. */
 static void forgotten_lengths(void) {
     setup_t setup = {.batch = 2, .heads = 2, .groups = 1, .queries = 3, .keys = 24, .key_size = 4,
             .value_size = 4, .page = 12};
@@ -411,7 +412,7 @@ static void wrong_integers(void) {
         *last = pages[i];
         EXPECT(sdpa_execute_forward(&p, pd, engine, stream) == norm_invalid_arguments);
         EXPECT(strstr(norm_get_last_error(), "PAGE_TABLE") != NULL);
-        /* A page beyond the length is not looked at. */
+        /* A page beyond the length is not read. */
         p.key_lengths[1] = 12;
         EXPECT(sdpa_execute_forward(&p, pd, engine, stream) == norm_success);
         *last = right;
@@ -425,7 +426,7 @@ static void wrong_integers(void) {
     forgotten_lengths();
 }
 
-/* Windows by the entropy of attention. */
+/* Windows that follow the entropy of attention. */
 static void adaptive_windows(void) {
     norm_dim_t window = 0;
     snprintf(expect_case, sizeof expect_case, "adaptive windows");

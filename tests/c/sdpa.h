@@ -34,7 +34,8 @@ typedef struct {
 
 static inline int sdpa_has(const sdpa_t *p, unsigned flag) { return (p->s.flags & flag) != 0; }
 
-/* Tokens before heads: b, token, head, element; `by_element` swaps the last two dims of the descriptor. */
+/* Tokens before heads: b, token, head, element. `by_element` swaps the last two dims of the
+ * descriptor. */
 static inline tensor_t sdpa_tokens(norm_data_type_t type, int b, int heads, int tokens, int size,
         int by_element, norm_engine_t engine) {
     const norm_dim_t sequence = (norm_dim_t)tokens * heads * size, token = (norm_dim_t)heads * size;
@@ -56,7 +57,7 @@ static inline int sdpa_keys(const sdpa_t *p, int b) {
     return sdpa_has(p, norm_sdpa_key_lengths) ? p->key_lengths[b] : p->s.keys;
 }
 
-/* The page, and the place there, of a key. */
+/* The page of a key, and its index in the page. */
 static inline void sdpa_place(const sdpa_t *p, int b, int key, int *page, int *place) {
     *page = b;
     *place = key;
@@ -99,7 +100,7 @@ static inline sdpa_t sdpa_make(const setup_t *setup, norm_engine_t engine, uint6
         p.table = tensor_make(norm_s32, 2, dims, NULL, engine);
         for (int i = 0; i < s->batch * pages; ++i)
             ((int32_t *)p.table.data)[i] = (i * 5 + 3) % (s->batch * pages + 2);
-        /* Shuffled: 5 divides no number of pages that the tests have. */
+        /* Shuffled, because 5 divides no number of pages in the tests. */
         EXPECT((s->batch * pages + 2) % 5 != 0);
     }
     for (int i = 0; i < s->heads; ++i) {
@@ -110,7 +111,7 @@ static inline sdpa_t sdpa_make(const setup_t *setup, norm_engine_t engine, uint6
         p.query_lengths[b] = (int32_t)(random_bits(state) % (unsigned)(s->queries + 1));
         p.key_lengths[b] = (int32_t)(random_bits(state) % (unsigned)(s->keys + 1));
     }
-    /* What is beyond the lengths has no effect. */
+    /* Elements beyond the lengths have no effect. */
     for (int b = 0; b < s->batch; ++b)
         for (int j = sdpa_keys(&p, b); j < s->keys; ++j) {
             int page, place;
@@ -138,7 +139,7 @@ static inline norm_status_t sdpa_forward(
             p->s.first_keys, p->scale, p->s.soft_cap, p->s.flags, NULL);
 }
 
-/* The score of a key, and whether it is seen. */
+/* The score of a key, and whether the query sees it. */
 static inline int sdpa_score(const sdpa_t *p, int b, int h, int i, int j, double *score) {
     const setup_t *s = &p->s;
     const int queries = sdpa_queries(p, b), keys = sdpa_keys(p, b), g = h / (s->heads / s->groups);
@@ -165,7 +166,7 @@ static inline int sdpa_score(const sdpa_t *p, int b, int h, int i, int j, double
     return 1;
 }
 
-/* A row by the formula: its weights, the values' sums, the logarithm; returns the entropy. */
+/* A row by the formula: its weights, the sums of values and the logarithm. Returns the entropy. */
 static inline double sdpa_row(const sdpa_t *p, int b, int h, int i, double *weights, double *dst, double *logarithm) {
     const setup_t *s = &p->s;
     const int g = h / (s->heads / s->groups), sink = sdpa_has(p, norm_sdpa_sinks) && i < sdpa_queries(p, b);
@@ -197,7 +198,7 @@ static inline double sdpa_row(const sdpa_t *p, int b, int h, int i, double *weig
     return entropy;
 }
 
-/* Executes with the first `count` of the arguments and those of the options. */
+/* Executes with the first `count` arguments and those of the options. */
 static inline norm_status_t sdpa_execute(const sdpa_t *p, norm_primitive_desc_t pd, norm_engine_t engine,
         norm_stream_t stream, int count, const norm_exec_arg_t *own) {
     norm_exec_arg_t args[20];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Attention backward: every option against the derivatives of the formula in double, and the
- * same bits from every implementation and at every address.
+ * Attention backward: every option compared with the derivatives of the formula in double,
+ * and the same bits from every implementation and at every address.
  */
 #include "refused.h"
 #include "sdpa.h"

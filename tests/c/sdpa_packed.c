@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Packed sequences: attention over tokens one after another has the bits of attention over each
- * sequence alone, forward and backward, and leaves rows of no sequence as they are.
+ * Packed sequences: attention over concatenated tokens has the bits of attention over each
+ * sequence alone, forward and backward, and does not change rows outside all sequences.
  */
 #include "refused.h"
 #include "tensor.h"
@@ -12,7 +12,8 @@ static norm_stream_t stream;
 enum { SEQUENCES = 5, HEADS = 4, GROUPS = 2, D = 20, E = 12, S = 90, T = 700 };
 static const int32_t query_offsets[] = {3, 8, 8, 77, 78, 86}, key_offsets[] = {0, 9, 14, 350, 351, 690};
 
-/* Tokens before heads, in one tensor of `rows`, as so many sequences; keys by elements. */
+/* Tokens before heads, in a tensor of `rows` rows, as a number of sequences; keys may have elements
+ * first. */
 static norm_memory_desc_t desc_of(
         norm_data_type_t type, int sequences, int heads, int rows, int size, int by_element) {
     const norm_dims_t dims = {sequences, heads, by_element ? size : rows, by_element ? rows : size};
@@ -93,7 +94,8 @@ static size_t element_of(const story_t *s, int part) {
     return part == STATS || s->type == norm_f32 ? 4 : 2;
 }
 
-/* Each sequence with tensors of its own, whose results go to `alone`. Logarithms lie by heads. */
+/* Runs each sequence with its own tensors. The results go to `alone`; logarithms are ordered by
+ * heads. */
 static void one_by_one(const story_t *s, part_t *parts, int is_forward) {
     for (int b = 0; b < SEQUENCES; ++b) {
         const int first[] = {query_offsets[b], key_offsets[b]};
@@ -193,7 +195,7 @@ static void refusals(void) {
             CREATE(apart, q, NULL, norm_attn_mask_undef, queries));
     INVALID("dst_desc", norm_sdpa_forward_primitive_desc_create,
             CREATE(q, apart, NULL, norm_attn_mask_undef, queries));
-    /* Without offsets, results would share their rows. */
+    /* Without offsets, results would overlap. */
     INVALID("dst_desc", norm_sdpa_forward_primitive_desc_create, CREATE(q, q, NULL, norm_attn_mask_undef, 0));
     REFUSED(norm_unimplemented, "mask_desc", norm_sdpa_forward_primitive_desc_create,
             CREATE(q, q, mask, norm_attn_mask_buffer, queries));
@@ -218,8 +220,8 @@ static void refusals(void) {
     for (size_t i = 0; i < sizeof descs / sizeof *descs; ++i) MUST(norm_memory_desc_destroy(descs[i]));
 }
 
-/* Packed queries of two sequences and quantized keys, which are not packed: every implementation takes the scales of the
- * right keys. */
+/* Packed queries of two sequences and quantized keys, which are not packed. Every implementation
+ * must use the scales of the right keys. */
 static void quantized_keys(void) {
     enum { KEYS = 8, QUERIES = 5, SIZE = 4 };
     norm_memory_desc_t q = desc_of(norm_f32, 2, 2, QUERIES, SIZE, 0), k = NULL, v = NULL;

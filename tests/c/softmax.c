@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Softmax and logsoftmax, forward and backward, along each dimension, against the
- * formula in double; queries, and what is refused.
+ * Softmax and logsoftmax, forward and backward, along each dimension, compared
+ * with the formula in double. Also queries and refusals.
  */
 #include "levels.h"
 #include "refused.h"
@@ -43,7 +43,7 @@ static int close_to(double got, double want, double terms) {
     return fabs(got - want) <= 4e-7 * (terms + fabs(want)) + 1e-37;
 }
 
-/* Each row along the axis: the largest element and the sum of the exponentials. */
+/* For each row along the axis, the largest element and the sum of the exponentials. */
 static void compare_forward(
         const float *src, const float *dst, norm_alg_kind_t alg, int axis) {
     const int step = steps[axis], n = (int)dims[axis];
@@ -163,7 +163,7 @@ static void not_finite(void) {
     MUST(norm_memory_desc_destroy(desc));
 }
 
-/* Rows of numbers, of -inf, with +inf and with NaN. */
+/* Rows of numbers, of -Inf, with +Inf and with NaN. */
 static void stats(void) {
     enum { ROWS = 5, COLS = 67 };
     static const norm_dim_t its_dims[] = {ROWS, COLS}, stats_dims[] = {ROWS, 1};
@@ -232,7 +232,7 @@ static void stats(void) {
     MUST(norm_memory_desc_destroy(half));
 }
 
-/* Dropout is refused where it does not belong, and needs its arguments. */
+/* Dropout is refused where it is not supported, and needs its arguments. */
 static void dropout(void) {
     norm_memory_desc_t good = desc_of(norm_f32, norm_abc), other = desc_of(norm_s8, norm_abc);
     norm_memory_desc_t none = NULL, small = NULL;

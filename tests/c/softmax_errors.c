@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * The largest errors of softmax, its logarithm, the logarithm of the sum, and their
- * gradients against double: of rows of 0 and every 997th float, and of long rows. The
- * documentation quotes the table that this prints. All levels have the same bits.
+ * gradients against double, for rows of 0 and every 997th float, and for long rows.
+ * The documentation quotes the table that this prints. All levels have the same bits.
  */
 #include "expect.h"
 #include "tensor.h"
@@ -15,7 +15,7 @@ enum { LONG = 4096, LONG_ROWS = 64, STEP = 997 };
 static norm_engine_t engine;
 static norm_stream_t stream;
 
-/* The last place of a number, of at least `least`. */
+/* The unit in the last place of a number, or of `least` if that is larger. */
 static double ulp_of(double number, float least) {
     const float f = fmaxf(fabsf((float)number), least);
     return nextafterf(f, INFINITY) - f;
@@ -71,8 +71,8 @@ static void add(double *most, double off) {
     if (!(off <= *most)) *most = off;
 }
 
-/* Errors of dst and of the statistics in ulp, and of diff_src in ulp of the sum of the
- * magnitudes of its terms; numbers below `least` have its last place. */
+/* Errors of dst and of the statistics in ulp, and of diff_src in ulp of the sum of the magnitudes
+ * of its terms. Numbers below `least` count with its ulp. */
 static void errors(const rows_t *r, double most[3]) {
     const int log_of = r->algorithm == norm_softmax_log;
     const float least = log_of ? 1 : 1.17549435e-38f;
@@ -91,7 +91,7 @@ static void errors(const rows_t *r, double most[3]) {
         add(&most[1], fabs(r->stats[row] - stat) / ulp_of(stat, 1));
         for (norm_dim_t c = 0; c < r->cols; ++c) {
             const double distance = x[c] - max;
-            /* log1p where the other element is far smaller. */
+            /* log1p if the other element is far smaller. */
             const double log_sum = r->cols == 2 ? log1p(exp(-fabs((double)x[0] - x[1]))) : log(sum);
             const double right = log_of ? distance - log_sum : exp(distance) / sum;
             if (right >= least || log_of) add(&most[0], fabs(y[c] - right) / ulp_of(right, least));

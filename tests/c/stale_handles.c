@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Handles that were destroyed, that are of another kind, and that other objects own: refused, with
- * a sentence. The memory of destroyed objects is used again.
+ * Handles that were destroyed, that are of another kind, or that belong to other objects are
+ * refused with a message. The memory of destroyed objects is reused.
  */
 #define _GNU_SOURCE
 #include "heap.h"
@@ -38,7 +38,7 @@ static void make_all(void) {
     MUST(norm_primitive_create(&primitive, problem));
 }
 
-/* Calls that take each kind of handle, by the name of the parameter. `says` is in each sentence. */
+/* Calls with each kind of handle, by the name of the parameter. Each message contains `says`. */
 static void all_are_refused(const char *says) {
     norm_engine_kind_t kind = norm_gpu;
     norm_scratchpad_mode_t mode = norm_scratchpad_mode_user;
@@ -136,7 +136,7 @@ static void executions(void) {
     destroy_all();
 }
 
-/* What a query gives belongs to the queried object. */
+/* A query's result belongs to the queried object. */
 static void lent_handles(void) {
     make_all();
     norm_engine_t its = NULL;
@@ -159,7 +159,7 @@ static void lent_handles(void) {
     OWNED("attr", norm_primitive_attr_destroy, norm_primitive_attr_t, its_attr);
     OWNED("post_ops", norm_post_ops_destroy, norm_post_ops_t, its_post_ops);
     OWNED("primitive_desc", norm_primitive_desc_destroy, norm_primitive_desc_t, its_problem);
-    /* They are fine for everything else, also after a change of the owned one. */
+    /* They can be used in all other ways, even after the owned one has changed. */
     norm_engine_kind_t kind = norm_gpu;
     norm_memory_desc_t copy = NULL;
     EXPECT(norm_engine_get_kind(its, &kind) == norm_success && kind == norm_cpu);
@@ -174,7 +174,7 @@ int main(void) {
     make_all();
     destroy_all();
     all_are_refused("destroyed");
-    /* Still, after as many others as norm.h says. */
+    /* Still refused after as many other objects as norm.h says. */
     for (int i = 0; i < 31; ++i) {
         const norm_engine_t old_engine = engine;
         const norm_stream_t old_stream = stream;
@@ -192,7 +192,7 @@ int main(void) {
     all_are_refused("destroyed");
     executions();
     lent_handles();
-    /* Then their memory is used again. */
+    /* After that, their memory is reused. */
     for (int i = 0; i < 40; ++i) make_all(), destroy_all();
     const long before = allocations;
     norm_memory_desc_t copy = NULL;

@@ -27,8 +27,8 @@ typedef struct {
 /* Allocates the buffers of tensors; NULL means malloc. A program may set it. */
 static void *(*tensor_place)(size_t bytes);
 
-/* Creates a tensor from an existing descriptor, which it takes over. If `data` is
- * NULL, it allocates a buffer. */
+/* Creates a tensor from a descriptor and takes ownership of it. If `data` is NULL, allocates a
+ * buffer. */
 static inline tensor_t tensor_of_desc(
         norm_memory_desc_t desc, norm_engine_t engine, void *data) {
     tensor_t t;

@@ -33,7 +33,7 @@ static inline double thread_wait_clock(clockid_t which) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Keeps a CPU busy and stores the fraction of the time that the thread ran. */
+/* Keeps a CPU busy, and stores the fraction of the time in which the thread ran. */
 static inline void *thread_wait_spin(void *share) {
     const double wall = thread_wait_clock(CLOCK_MONOTONIC);
     const double own = thread_wait_clock(CLOCK_THREAD_CPUTIME_ID);
@@ -45,7 +45,7 @@ static inline void *thread_wait_spin(void *share) {
     return NULL;
 }
 
-/* False after the time limit, or if the test gave up before. */
+/* False after the time limit, or if the test has given up. */
 static inline int thread_wait_continues(thread_wait_t *p) {
     if (p->excused) return 0;
     const double now = thread_wait_clock(CLOCK_MONOTONIC);

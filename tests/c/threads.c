@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * One primitive on eight threads at once, each with its own outputs and the library's
- * scratchpad. Also the last error, which is per thread.
+ * One primitive on eight threads at once, each with its own outputs and with the
+ * library's scratchpad. Also the last error, which is per thread.
  *
  * With the argument "emulated", for valgrind: fewer rounds.
  */
@@ -104,7 +104,7 @@ static void *fail(void *argument) {
     const char *sentence = norm_get_last_error();
     f->own_after = strstr(sentence, mine) != NULL;
     pthread_barrier_wait(f->step);
-    /* The other thread has failed since; and success does not clear the message. */
+    /* The other thread has failed since, and success does not clear the message. */
     f->own_kept = norm_set_verbose(0) == norm_success && norm_get_last_error() == sentence
             && strstr(sentence, mine) != NULL;
     return NULL;

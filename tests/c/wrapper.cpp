@@ -51,7 +51,7 @@ static void engines_and_streams(const norm::engine &engine) {
         norm::stream stream(engine, norm::stream::flags::out_of_order);
         outlives = stream.wait().get_engine();
     }
-    // The answer keeps its owner alive.
+    // The result keeps its owner alive.
     EXPECT(outlives && outlives.get_kind() == norm::engine::kind::cpu);
     norm::engine copy = engine;
     EXPECT(copy == engine && copy != outlives);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Explanations in C++, for wrapper.cpp.
+ * Explanations in C++; part of wrapper.cpp.
  */
 #ifndef WRAPPER_EXPLAIN_H
 #define WRAPPER_EXPLAIN_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// Gated activation in wrapper.cpp, which includes this file.
+// Gated activation in C++; part of wrapper.cpp.
 #ifndef WRAPPER_GATED_H
 #define WRAPPER_GATED_H
 

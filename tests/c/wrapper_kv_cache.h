@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// Caches of keys and values in wrapper.cpp, which includes this file.
+// KV caches in C++; part of wrapper.cpp.
 #ifndef WRAPPER_KV_CACHE_H
 #define WRAPPER_KV_CACHE_H
 

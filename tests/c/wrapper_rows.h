@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * The attributes of norm_rows.h in C++. wrapper.cpp includes this file.
+ * The attributes of norm_rows.h in C++; part of wrapper.cpp.
  */
 #ifndef WRAPPER_ROWS_H
 #define WRAPPER_ROWS_H

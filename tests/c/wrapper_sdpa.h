@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //
-// Attention in wrapper.cpp, which includes this file.
+// Attention in C++; part of wrapper.cpp.
 #ifndef WRAPPER_SDPA_H
 #define WRAPPER_SDPA_H
 

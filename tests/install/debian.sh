@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds the Debian packages, installs them with dpkg into a root of their own, builds and runs programs with
-# what is there, and removes them again.
+# Builds the Debian packages, installs them with dpkg into a separate root, builds and runs programs with the
+# installed files, and removes the packages again.
 #
 #   tests/install/debian.sh
 #
-# Needs what tests/install/run needs, and debhelper.
+# Needs the tools of tests/install/run, and debhelper.
 set -euo pipefail
 case ${1-} in
     "") ;;

@@ -35,7 +35,7 @@ static int is_right(const struct tensor *diff_src, unsigned flags) {
     return worst < 1e-4;
 }
 
-/* The parameters of a problem; the descriptors are consumed. */
+/* The parameters of a problem. The descriptors are consumed. */
 struct problem {
     dnnl_memory_desc_t src, diff_src, diff_dst, stat;
     dnnl_prop_kind_t prop_kind;
@@ -43,8 +43,8 @@ struct problem {
     int in_place;
 };
 
-/* Executes one problem and prints its results or, where the libraries differ for a
- * known reason, whether diff_src is right. */
+/* Executes one problem and prints its results. Where the libraries differ for a known reason,
+ * prints whether diff_src is right instead. */
 static void backward(const char *known, const char *name, struct problem p, int digits) {
     const unsigned flags = p.flags;
     dnnl_primitive_desc_t hint = NULL, problem;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Prints what a memory descriptor tells about itself.
+ * Prints everything that a memory descriptor says about itself.
  */
 #ifndef DESCRIBE_H
 #define DESCRIBE_H

@@ -26,8 +26,8 @@ static int is_right(const struct tensor *dst, unsigned flags) {
     return worst < 1e-5;
 }
 
-/* Executes one problem and prints its results or, where the libraries differ for a
- * known reason, whether they are right. Consumes the descriptors. */
+/* Executes one problem and prints its results. Where the libraries differ for a known reason,
+ * prints whether they are right instead. Consumes the descriptors. */
 static void forward(const char *known, const char *name, dnnl_prop_kind_t prop_kind, dnnl_memory_desc_t src,
         dnnl_memory_desc_t dst, dnnl_memory_desc_t stat, unsigned flags, int in_place,
         int digits) {

@@ -154,7 +154,7 @@ static inline void print_tensor(const char *name, const struct tensor *t, int di
     print_values(name, values, t->count, digits);
 }
 
-/* The same with the descriptor of a primitive descriptor's argument. */
+/* The same, with the descriptor of a primitive descriptor's argument. */
 static inline struct tensor argument(const_dnnl_primitive_desc_t problem, int id) {
     return tensor_of(dnnl_primitive_desc_query_md(problem, dnnl_query_exec_arg_md, id));
 }

@@ -78,7 +78,7 @@ static void derived(void) {
     OK(dnnl_memory_desc_destroy(desc));
 }
 
-/* Also about arguments that the flags exclude: programs ask for all of them. */
+/* Even about arguments that the flags exclude, because programs query all of them. */
 static void ask(const char *name, const_dnnl_primitive_desc_t problem) {
     static const struct {
         dnnl_query_t what;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Functions that libnorm does not implement say so and write nothing.
+ * Functions that libnorm does not implement return an error, set a message and
+ * write nothing.
  */
 #include "problem.h"
 
