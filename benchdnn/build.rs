@@ -1,4 +1,4 @@
-//! Lists the batch files of `inputs/<driver>/` for compiling them in.
+//! Lists the batch files of `inputs/<driver>/` to compile in.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -10,7 +10,7 @@ fn main() {
     let mut rows = String::new();
     for driver in entries(&root.join("inputs")) {
         for file in entries(&driver) {
-            // Batch files have no dot in their names; buffers, scripts and texts beside them have.
+            // Batch files have no dot in their names, unlike the buffers, scripts and texts beside them.
             if file.is_file() && !base(&file).contains('.') {
                 let name = format!("{}/{}", base(&driver), base(&file));
                 rows.push_str(&format!("({name:?}, include_str!({:?})),\n", path(&file)));

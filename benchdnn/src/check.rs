@@ -21,12 +21,12 @@ pub enum Kind {
     /// `dst` or `diff_src`: 1 ulp of f32 at the result, plus 2^-22 of the terms, plus the smallest
     /// f32, since a subnormal product cannot be more accurate.
     Result,
-    /// The same for a problem that is f64 throughout: 1 ulp of f64 and 2^-49 of the terms, which
-    /// covers the oracle's own rounding.
+    /// The same for a problem that is entirely f64: 1 ulp of f64 and 2^-49 of the terms, which covers the oracle's own
+    /// rounding.
     Double,
     /// The result of a chain of operations: the terms are the bound.
     Chain,
-    /// A value that its type rounds once, f32 included: the terms bound its error before that.
+    /// A value that is rounded once to its type, even f32. The terms bound its error before that.
     Rounded,
     /// A row's variance: 4 ulp of f32; +Inf where f32 overflows.
     Variance,
@@ -51,7 +51,7 @@ impl Kind {
         }
     }
 
-    /// [`bound`](Kind::bound) of each element; terms that are missing count as 0.
+    /// [`bound`](Kind::bound) of each element. Missing terms count as 0.
     fn bounds(self, want: &[f64], terms: &[f64], bounds: &mut [f64]) {
         match (self, terms) {
             (Kind::Chain | Kind::Rounded, terms) => bounds.copy_from_slice(terms),
@@ -114,7 +114,7 @@ pub struct Check {
     pub total: usize,
     /// Elements outside their bound.
     pub failed: usize,
-    /// The largest error relative to its tolerance, failed or not; `None` without elements.
+    /// The largest error relative to its tolerance, whether failed or not; `None` without elements.
     pub worst: Option<Worst>,
     /// Elements that can distinguish right from wrong: those for which a zero would fail. An
     /// expected zero does not show whether anything was computed, and an expected NaN not even
@@ -141,7 +141,7 @@ pub fn mistrusted(checks: &[Check]) -> bool {
     telling * 10 < total || total == 0
 }
 
-/// Elements that one thread compares at a time.
+/// Elements that a thread compares at a time.
 const CHUNK: usize = 32 * 1024;
 
 /// Compares the values `got`, of type `dt`, with `want`. `terms` are the sums of absolute values
@@ -173,7 +173,7 @@ pub fn check(
         }
         check
     };
-    // In order, so that the same element is reported whatever the thread scheduling.
+    // In order, so that the same element is reported regardless of thread scheduling.
     got.par_chunks(CHUNK)
         .zip(want.par_chunks(CHUNK))
         .enumerate()
@@ -184,7 +184,7 @@ pub fn check(
 }
 
 impl Check {
-    /// Adds a block of elements, at most [`plain::BLOCK`], that starts at index `first`.
+    /// Adds a block of at most [`plain::BLOCK`] elements that starts at index `first`.
     fn block(
         &mut self,
         first: usize,
@@ -213,7 +213,7 @@ impl Check {
         bound: f64,
         (kind, dt): (Kind, DataType),
     ) {
-        // Anything is right here, and proves nothing.
+        // Any result is right here, so it proves nothing.
         if bound == f64::INFINITY || (want.is_nan() && dt.is_integer()) {
             let place = Worst { index, got, want, error: 0.0, allowed: 0.0 };
             self.worst.get_or_insert(place);

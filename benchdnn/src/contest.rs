@@ -1,19 +1,18 @@
-//! Timing several contestants in alternation.
+//! Times several contestants in alternation.
 //!
-//! On a shared machine, times drift by tens of per cent within seconds. Only neighbouring samples
-//! can be compared, so the contestants alternate, each round starts with another one, and what
-//! counts is the ratio within a round. A contestant may leave the caches filled with its data, so
-//! each runs once before it is timed. It may also leave threads spinning: with several threads,
-//! each sample starts when all others sleep, and the contestant runs for a while untimed to wake
-//! its own.
+//! On a shared machine, times drift by tens of per cent within seconds. Only adjacent samples can be compared, so the
+//! contestants alternate, each round starts with a different one, and the result is the ratio within a round. A
+//! contestant may leave the caches filled with its data, so each runs once before it is timed. It may also leave
+//! threads spinning: with several threads, each sample starts when all others sleep, and the contestant first runs
+//! untimed for a while to wake its own.
 
 use crate::quiet;
 use std::time::{Duration, Instant};
 
-/// Something to be timed.
+/// Something to time.
 pub trait Contestant<E> {
-    /// Runs for at least `warm_up`, if there is one, and at least once; then runs `calls` times and
-    /// returns how long that took.
+    /// Runs for at least `warm_up`, if given, and at least once. Then runs `calls` times and returns how long that
+    /// took.
     fn sample(&self, warm_up: Option<Duration>, calls: u64) -> Result<Duration, E>;
 }
 
@@ -24,7 +23,7 @@ impl<E, F: Fn() -> Result<(), E>> Contestant<E> for F {
     }
 }
 
-/// A sample of a closure that runs once.
+/// Samples a closure that runs the contestant once.
 pub fn time<E>(
     warm_up: Option<Duration>,
     calls: u64,
@@ -44,16 +43,16 @@ pub fn time<E>(
     Ok(start.elapsed())
 }
 
-/// How long the contest lasts, and under which conditions.
+/// How long the contest lasts, and under what conditions.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     /// Milliseconds, if `rounds` is 0.
     pub max_ms: u64,
-    /// Rounds; 0 lets time decide.
+    /// The number of rounds; 0 lets the time decide.
     pub rounds: u64,
-    /// Each call finds cold caches, so warm-up calls are left out.
+    /// Each call must find cold caches, so there are no warm-up calls.
     pub cold: bool,
-    /// The fewest rounds if time decides.
+    /// The fewest rounds if the time decides.
     pub fewest: usize,
     /// A contestant may use several threads.
     pub threaded: bool,
@@ -61,12 +60,12 @@ pub struct Terms {
 
 /// Enough rounds for a median.
 pub const FEWEST: usize = 5;
-/// Enough rounds for a median of ratios if in some of them a thread wakes too late.
+/// Enough rounds for a median of ratios even if in some of them a thread wakes too late.
 pub const FEWEST_THREADED: usize = 9;
 
 /// The lengths of a sample.
 struct Pace {
-    /// Its shortest time.
+    /// The shortest sample.
     shortest: Duration,
     /// The shortest warm-up, which is at least one call.
     warm_up: Duration,
@@ -78,9 +77,9 @@ const SINGLE: Pace = Pace { shortest: Duration::from_micros(20), warm_up: Durati
 const THREADED: Pace =
     Pace { shortest: Duration::from_micros(100), warm_up: Duration::from_micros(200) };
 
-/// A longer call overwrites the caches itself, whatever ran before.
+/// A longer call replaces the contents of the caches itself, whatever ran before.
 const CACHES_MATTER: Duration = Duration::from_millis(2);
-/// Most calls in a sample.
+/// The most calls in a sample.
 const MOST_CALLS: u128 = 1 << 20;
 
 /// Runs the contestants in alternation. Returns the seconds per call of each contestant in each
@@ -94,7 +93,7 @@ pub fn alternate<E>(contestants: &[&dyn Contestant<E>], terms: Terms) -> Result<
     alternate_after(contestants, terms, settle)
 }
 
-/// The same with `settle` before each sample.
+/// The same, with `settle` before each sample.
 fn alternate_after<E>(
     contestants: &[&dyn Contestant<E>],
     terms: Terms,
@@ -149,14 +148,14 @@ pub struct Quartiles {
 }
 
 impl Quartiles {
-    /// Of numbers, at least one.
+    /// The quartiles of at least one number.
     pub fn of(mut numbers: Vec<f64>) -> Quartiles {
         numbers.sort_unstable_by(f64::total_cmp);
         let at = |quarter: usize| numbers[(numbers.len() - 1) * quarter / 4];
         Quartiles { low: at(1), median: at(2), high: at(3) }
     }
 
-    /// Of the ratios of two contestants' times, per round.
+    /// The quartiles of the ratios of two contestants' times, per round.
     pub fn of_ratios(over: &[f64], under: &[f64]) -> Quartiles {
         Quartiles::of(over.iter().zip(under).map(|(over, under)| over / under).collect())
     }

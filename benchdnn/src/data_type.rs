@@ -16,7 +16,7 @@ pub enum DataType {
     F64,
     /// 3 significant bits, 2^-16 to 57344, infinities: the upper half of an f16.
     F8E5m2,
-    /// 4 significant bits, 2^-9 to 448, no infinities: what is too large is NaN.
+    /// 4 significant bits, 2^-9 to 448, no infinities: larger values are NaN.
     F8E4m3,
     /// Powers of two from 2^-127 to 2^127: scales.
     E8m0,
@@ -30,11 +30,11 @@ pub enum DataType {
     S64,
 }
 
-/// Elements that one thread converts at a time.
+/// Elements that a thread converts at a time.
 const CHUNK: usize = 64 * 1024;
 
 impl DataType {
-    /// All of them.
+    /// All types.
     pub const ALL: [DataType; 11] = [
         DataType::F32,
         DataType::Bf16,
@@ -142,12 +142,11 @@ impl DataType {
         }
     }
 
-    /// The distance between neighbours in the binade of `|value|`, as if the exponent had no upper
-    /// limit; the smallest subnormal below the normal range; 1 for integers. NaN for infinities and
-    /// NaN.
+    /// The distance between neighbours in the binade of `|value|`, as if the exponent had no upper limit. Below the
+    /// normal range it is the smallest subnormal, for integers 1, for infinities and NaN it is NaN.
     #[inline(always)]
     pub fn ulp(self, value: f64) -> f64 {
-        // 0 for numbers, NaN for the others.
+        // 0 for finite values, NaN for the others.
         let nothing = 0.0 * value;
         if self.is_integer() {
             return 1.0 + nothing;
@@ -179,15 +178,14 @@ impl DataType {
         if value.is_nan() { value } else { rounded }
     }
 
-    /// The nearest value of an integer type, or of a short float as if its exponent had no upper
-    /// limit, without a branch. `|value|` is below 2^900, and the type is not f64.
+    /// The nearest value of an integer type, or of a short float as if its exponent had no upper limit, computed
+    /// without a branch. `|value|` is below 2^900, and the type is not f64.
     #[inline(always)]
     pub(crate) fn round_within(self, value: f64) -> f64 {
-        // Adding 1.5 * 2^52 units leaves no bits below the unit: the addition itself rounds, to
-        // nearest even.
+        // Adding 1.5 * 2^52 units leaves no bits below the unit, so the addition itself rounds to nearest even.
         const SHIFTER: f64 = 1.5 * power_of_two(52);
         if self.is_integer() {
-            // Not `clamp`, which branches for NaN: here NaN is kept without a branch.
+            // Not `clamp`, which branches for NaN. This keeps NaN without a branch.
             let value = if value < self.lowest() { self.lowest() } else { value };
             let value = if value > self.largest() { self.largest() } else { value };
             return (value + SHIFTER) - SHIFTER;
@@ -254,7 +252,7 @@ impl DataType {
         values
     }
 
-    /// The value, rounded, in the bits of a float of 8 bits.
+    /// The rounded value as the bits of an 8-bit float.
     fn small_bits(self, value: f64) -> u8 {
         let (rounded, fraction) = (self.round(value), self.fraction_bits());
         let sign = u8::from(value.is_sign_negative()) << 7;
@@ -264,15 +262,15 @@ impl DataType {
         if rounded.is_infinite() {
             return sign | 0x7c;
         }
-        // In units of the smallest subnormal, the bits below the sign count up with the value:
-        // each binade has as many values as the subnormals have.
+        // In units of the smallest subnormal, the bits below the sign count up with the value, because each binade has
+        // as many values as the subnormals.
         let unit = self.ulp(rounded);
         let steps = (rounded.abs() / unit) as u8;
         let binade = (unit / self.ulp(0.0)).log2() as u8;
         sign | (steps + (binade << fraction))
     }
 
-    /// The value of the bits of a float of 8 bits.
+    /// The value of the bits of an 8-bit float.
     fn of_small_bits(self, bits: u8) -> f64 {
         let fraction = self.fraction_bits();
         let (exponent, low) = ((bits & 0x7f) >> fraction, bits & ((1 << fraction) - 1));
@@ -290,7 +288,7 @@ impl DataType {
     }
 }
 
-/// The bits of a power of two; those of NaN for what is none.
+/// The bits of a power of two; those of NaN for any other value.
 fn power_bits(value: f64) -> u8 {
     match value.is_nan() || value < 0.0 {
         true => u8::MAX,
@@ -374,7 +372,7 @@ mod tests {
                 assert_eq!(again, bits.to_ne_bytes(), "{dt:?} {bits:x}");
             }
         }
-        // Values in between, halves included.
+        // Values in between, including halves.
         for i in 0..200_000_u32 {
             let single = f32::from_bits(i.wrapping_mul(21_470));
             let (short, half) = (bf16::from_f32(single).to_f64(), f16::from_f32(single).to_f64());

@@ -1,4 +1,4 @@
-//! What a primitive with a gradient computes.
+//! The directions of primitives that have a gradient.
 
 use crate::language::value::{BadValue, one_of};
 use norm_sys::{

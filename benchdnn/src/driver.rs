@@ -1,4 +1,4 @@
-//! Drivers: the options and the descriptor of one operation, and the table row that names them.
+//! Drivers: the options and the descriptor of an operation, and the table row that names them.
 
 use crate::attributes::{ATTRIBUTES, AttributeSettings};
 use crate::language::options::{Info, Opt, defaults, set, word};
@@ -18,22 +18,22 @@ pub trait Driver {
     /// One line for the help.
     fn about(&self) -> &'static str;
 
-    /// The end of the help: what a descriptor looks like, and examples.
+    /// The end of the help: the form of a descriptor, and examples.
     fn manual(&self) -> &'static str;
 
     /// The driver's own options.
     fn options(&self) -> Vec<Info>;
 
-    /// A problem that every implementation accepts.
+    /// A problem that every implementation supports.
     fn sample(&self) -> Rc<dyn Problem>;
 
-    /// Sets an option; `None` if the driver has none of this name.
+    /// Sets an option; `None` if the driver has no option of this name.
     fn set(&mut self, name: &str, value: &str) -> Option<Result<(), BadValue>>;
 
-    /// Sets all options back to their defaults.
+    /// Resets all options to their defaults.
     fn reset(&mut self);
 
-    /// The problems that the descriptor and the options' lists make.
+    /// The problems for a descriptor and the options' lists.
     fn problems(&self, descriptor: &str) -> Problems;
 }
 
@@ -46,16 +46,16 @@ pub struct Row<S: 'static> {
     pub about: &'static str,
     /// The end of the help.
     pub manual: &'static str,
-    /// The operation's own options; those of attributes are added.
+    /// The operation's own options. Those of attributes are added.
     pub options: &'static [Opt<S>],
     /// Every combination of the options for a descriptor.
     pub problems: fn(&S, &AttributeSettings, &str) -> Problems,
-    /// A problem that every implementation accepts.
+    /// A problem that every implementation supports.
     pub sample: fn() -> Rc<dyn Problem>,
 }
 
 impl<S: Default> Row<S> {
-    /// The driver, its options at their defaults.
+    /// The driver, with its options at their defaults.
     pub fn driver(self) -> Box<dyn Driver> {
         let settings = defaults(self.options);
         Box::new(Table { row: self, settings, attributes: defaults(ATTRIBUTES) })
@@ -106,7 +106,7 @@ impl<S: Default> Driver for Table<S> {
     }
 }
 
-/// Checks that the tags of an option fit a number of dimensions.
+/// Checks that the tags of an option match a number of dimensions.
 pub fn check_tags<'t>(
     option: &str,
     tags: impl IntoIterator<Item = &'t Tag>,
@@ -118,8 +118,7 @@ pub fn check_tags<'t>(
     })
 }
 
-/// The line of a problem: the words of its own options, those of its attributes and contexts, and
-/// what ends it.
+/// The line of a problem: the words of its own options, those of its attributes and contexts, and its end.
 pub fn line<const N: usize>(
     problem: &dyn Problem,
     canonical: bool,

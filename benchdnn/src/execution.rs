@@ -1,8 +1,8 @@
 //! One execution of a primitive on guarded buffers.
 //!
 //! [`Placed`] puts a problem's tensors into buffers, in one of several placements. After each
-//! execution it checks what the library must not change: the inputs, unused arguments, and all
-//! memory around and between the elements.
+//! execution it checks that the library changed neither inputs nor unused arguments, nor memory
+//! around and between the elements.
 
 use crate::data_type::DataType;
 use crate::executor::{Argument, Bound, Prepared, Refusal};
@@ -21,7 +21,7 @@ pub enum Role {
     Output,
     /// Every element is read and written.
     Updated,
-    /// It is passed, although unused, and must not be changed.
+    /// It is passed but unused, and must not be changed.
     Unused,
 }
 
@@ -58,14 +58,14 @@ pub struct Tensor {
     pub elements: Rc<Vec<u8>>,
 }
 
-/// What an execution wrote.
+/// The result of an execution.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// The argument id.
     pub id: i32,
     /// The name in messages.
     pub name: &'static str,
-    /// Dimensions and type; the elements below are in row-major order.
+    /// Dimensions and type. The elements below are in row-major order.
     pub layout: Layout,
     /// Its elements in row-major order.
     pub elements: Vec<u8>,
@@ -80,12 +80,12 @@ pub struct Placement {
     pub inplace: Pairs,
 }
 
-/// Up to two pairs of an input and an output that share a buffer.
+/// At most two pairs of an input and an output that share a buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pairs([Option<(i32, i32)>; 2]);
 
 impl Pairs {
-    /// The pairs; no problem has more than two.
+    /// The pairs. No problem has more than two.
     pub fn new(pairs: &[(i32, i32)]) -> Pairs {
         assert!(pairs.len() <= 2, "at most two pairs of tensors share buffers");
         Pairs(std::array::from_fn(|i| pairs.get(i).copied()))
@@ -107,7 +107,7 @@ impl Pairs {
     }
 }
 
-/// Why an execution gave no result to compare.
+/// Why an execution has no result to compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The library refused.
@@ -172,7 +172,7 @@ impl<'t> Placed<'t> {
         Placed { tensors, buffers, inplace }
     }
 
-    /// The same with separate buffers for the tensors that `anew` picks; the others are shared.
+    /// The same, with separate buffers for the tensors that `anew` selects. The others are shared.
     pub fn again(&self, anew: impl Fn(&Tensor) -> bool) -> Placed<'t> {
         assert!(self.inplace.is_empty(), "sets of buffers are not for working in place");
         let mut placed = Placed::new(&[], Placement::default());
@@ -196,7 +196,7 @@ impl<'t> Placed<'t> {
         pair.map(|(_, buffer)| &**buffer)
     }
 
-    /// The arguments to bind, unused ones included if `unused`.
+    /// The arguments to bind, including unused ones if `unused`.
     pub fn arguments(&self, unused: bool) -> Vec<Argument<'_>> {
         self.tensors
             .iter()
@@ -206,8 +206,8 @@ impl<'t> Placed<'t> {
             .collect()
     }
 
-    /// Resets the outputs, executes under the caller's floating-point mode, checks what must not
-    /// have changed, and returns the outputs.
+    /// Resets the outputs, executes under the caller's floating-point mode, checks that nothing else has changed, and
+    /// returns the outputs.
     pub fn run(&self, bound: &dyn Bound, mode: Option<FloatMode>) -> Result<Vec<Output>, Fault> {
         self.set_back(Buffer::clear);
         match mode {
@@ -224,8 +224,7 @@ impl<'t> Placed<'t> {
         self.take(bound)
     }
 
-    /// Executes until `enough` is true, at most `tries` times; checks and returns the outputs of
-    /// the last execution.
+    /// Executes until `enough` is true, at most `tries` times. Checks and returns the outputs of the last execution.
     pub fn run_until(
         &self,
         bound: &dyn Bound,
@@ -233,7 +232,7 @@ impl<'t> Placed<'t> {
         enough: impl Fn() -> bool,
     ) -> Result<Vec<Output>, Fault> {
         for attempt in 0..tries {
-            // Unless inputs are overwritten, the next execution can follow at once.
+            // Unless inputs are overwritten, the next execution can follow immediately.
             let updates = || self.tensors.iter().any(|tensor| tensor.role == Role::Updated);
             if attempt == 0 || !self.inplace.is_empty() || updates() {
                 self.set_back(Buffer::clear);
@@ -266,8 +265,8 @@ impl<'t> Placed<'t> {
         Ok(outputs)
     }
 
-    /// Checks that every element was written. An element that looks unwritten is checked again
-    /// after an execution over another pattern.
+    /// Checks that every element was written. An element that looks unwritten is checked again after an execution over
+    /// another pattern.
     fn all_written(&self, bound: &dyn Bound, outputs: &[Output]) -> Result<(), Fault> {
         let suspects: Vec<&Output> = outputs
             .iter()
@@ -298,8 +297,8 @@ impl<'t> Placed<'t> {
         self.tensors.iter().any(|tensor| tensor.id == id && tensor.role == Role::Updated)
     }
 
-    /// Clears everything that may be written, with `clear`, and restores inputs that are
-    /// overwritten in place and tensors that are updated.
+    /// Clears everything that may be written, with `clear`, and restores inputs that are overwritten in place and
+    /// updated tensors.
     fn set_back(&self, clear: fn(&Buffer)) {
         let tensors = || self.tensors.iter().zip(&self.buffers);
         tensors().filter(|(tensor, _)| tensor.role != Role::Input).for_each(|(_, buffer)| {
@@ -307,7 +306,7 @@ impl<'t> Placed<'t> {
         });
         for (tensor, buffer) in tensors() {
             let shares = self.inplace.input_of(tensor.id).is_some();
-            // In place the shared buffer holds the input.
+            // In place, the shared buffer contains the input.
             if self.inplace.has_input(tensor.id) || (tensor.role == Role::Updated && !shares) {
                 buffer.put(&tensor.layout, &tensor.elements);
             }

@@ -1,4 +1,4 @@
-//! What the harness needs of a library: its settings, and prepared primitives.
+//! The harness's view of a library: its settings, and prepared primitives.
 //!
 //! The real library is [`crate::library`], whose `Executor` adds the creation of primitive descriptors. Tests replace
 //! it by a faulty one; a second library is another instance.
@@ -13,15 +13,15 @@ pub enum CpuIsa {
     /// No cap.
     #[default]
     Default,
-    /// Plain code.
+    /// Portable code.
     Portable,
     /// AVX2 with FMA and F16C.
     Avx2,
     /// AVX-512 F, BW, DQ and VL.
     Avx512,
-    /// The same, and AVX512-BF16.
+    /// As above, and AVX512-BF16.
     Avx512Bf16,
-    /// The same, and AMX with bf16.
+    /// As above, and AMX with bf16.
     Avx512Amx,
     /// Advanced SIMD of aarch64.
     Neon,
@@ -83,10 +83,10 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// The settings of a library that hold for the whole process.
+/// The process-wide settings of a library.
 pub trait Control {
-    /// Caps the instruction set of primitives prepared from now on. False if the machine lacks that level and a lower
-    /// one would run.
+    /// Caps the instruction set of primitives prepared from now on. False if the machine lacks that level, so that a
+    /// lower one would run.
     fn set_cpu_isa(&self, isa: CpuIsa) -> Result<bool, Refusal>;
 
     /// Sets the number of threads; 0 is the library's default.
@@ -112,16 +112,16 @@ pub struct Argument<'a> {
     pub buffer: &'a Buffer,
 }
 
-/// Data that `--explain` explains: the elements of src and of scale, row-major, with their types.
+/// The data for `--explain`: the elements of src and of scale, row-major, with their types.
 #[derive(Clone, Copy, Debug)]
 pub struct Explainable<'a> {
     /// Dimensions of src; the last one is normalized.
     pub dims: &'a [usize],
     /// The type of src.
     pub data_type: DataType,
-    /// Src.
+    /// src.
     pub elements: &'a [u8],
-    /// Scale, if there is one.
+    /// scale, if there is one.
     pub scale: Option<(DataType, &'a [u8])>,
     /// Added under the root.
     pub epsilon: f32,
@@ -129,7 +129,7 @@ pub struct Explainable<'a> {
     pub rms_norm: bool,
 }
 
-/// A problem with an implementation chosen for it.
+/// A problem with a chosen implementation.
 pub trait Prepared {
     /// The implementation's name.
     fn implementation(&self) -> String;
@@ -149,7 +149,7 @@ pub trait Prepared {
     fn bind<'a>(&self, arguments: &[Argument<'a>]) -> Result<Box<dyn Bound + 'a>, Refusal>;
 }
 
-/// A problem ready to execute: what is timed.
+/// A problem ready to execute, which is timed.
 pub trait Bound {
     /// Executes once.
     fn execute(&self) -> Result<(), Refusal>;

@@ -2,7 +2,7 @@
 //!
 //! A program may have changed its thread's rounding mode or flush subnormals to zero. The library
 //! must not be affected, and must not change the thread's mode. Rust assumes the default mode, so
-//! nothing but the foreign call happens between setting and restoring.
+//! only the foreign call runs between setting and restoring.
 
 /// A mode that a caller may have set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ mod control {
 
     pub(super) fn get() -> u32 {
         let mut value = 0_u32;
-        // SAFETY: stores the MXCSR register to four bytes that are ours.
+        // SAFETY: stores the MXCSR register to four bytes of a local variable.
         unsafe { asm!("stmxcsr [{}]", in(reg) &mut value, options(nostack, preserves_flags)) };
         value
     }
@@ -82,7 +82,7 @@ mod control {
     /// The exception masks are as they were, and the default is set again before any
     /// floating-point operation of Rust code.
     pub(super) unsafe fn set(value: u32) {
-        // SAFETY: the caller's promise; reads four bytes that are ours.
+        // SAFETY: guaranteed by the caller; reads four bytes of a local variable.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &value, options(nostack, preserves_flags)) };
     }
 }
@@ -116,7 +116,7 @@ mod control {
     /// # Safety
     /// The default is set again before any floating-point operation of Rust code.
     pub(super) unsafe fn set(value: u64) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { asm!("msr fpcr, {}", in(reg) value, options(nostack)) };
     }
 }
@@ -136,7 +136,7 @@ mod control {
     }
 
     /// # Safety
-    /// None is needed: there is nothing to set.
+    /// Always safe: there is nothing to set.
     pub(super) unsafe fn set(_: u32) {}
 }
 

@@ -1,4 +1,4 @@
-//! A whole run: reads the command line, runs the jobs, prints results, and decides the exit status.
+//! A whole run: reads the command line, runs the jobs, prints results, and determines the exit status.
 
 use crate::driver::Driver;
 use crate::job::Job;
@@ -60,7 +60,7 @@ pub fn run(
     for remark in remarks {
         writeln!(err, "benchdnn: warning: {remark}")?;
     }
-    // Libraries are opened before there is another thread: opening them sets environment variables.
+    // Libraries are opened before other threads exist, because opening them sets environment variables.
     let mut reporter = Reporter::new(out);
     let opened = open_peers(&jobs, &mut reporter).and_then(|()| {
         let mut outputs = jobs.iter().filter_map(|job| job.run.output.as_ref());
@@ -86,7 +86,7 @@ pub fn run(
     Ok(if reporter.tally().failed > 0 { FAILED } else { FINE })
 }
 
-/// Opens the libraries to compare with, before any problem runs, and prints their names.
+/// Opens the libraries to compare with before any problem runs, and prints their names.
 fn open_peers(jobs: &[Job], reporter: &mut Reporter<'_>) -> Result<(), Halt> {
     let mut named: Vec<&Rc<Peer>> = Vec::new();
     for job in jobs.iter().filter(|job| job.run.mode != Mode::List) {
@@ -126,11 +126,11 @@ fn run_job(
     Ok(())
 }
 
-/// Turns a panic, which is a defect of the harness, into a failed problem: the rest of the batch
-/// runs, and the summary is printed.
+/// Turns a panic, which is a defect of the harness, into a failed problem. The rest of the batch still runs, and the
+/// summary is printed.
 fn survived(run: impl FnOnce() -> Result<Outcome, Halt>) -> Result<Outcome, Halt> {
-    // A panic leaves no state that is used again: buffers and tensors belong to the problem, and
-    // the cache holds complete entries only.
+    // A panic leaves no state that is used again: buffers and tensors belong to the problem, and the cache only
+    // contains complete entries.
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no reason");

@@ -2,9 +2,9 @@
 //! language of oneDNN's benchdnn.
 //!
 //! [`machine`] turns words into jobs, with the options of the [`drivers`]. A driver describes a
-//! [`problem`]: its tensors, its data and what the [`oracle`] expects. The [`modes`] run it on a
-//! library, [`harness`] runs them all and [`report`] prints. Nothing here knows the library's own
-//! code: [`library`] calls the C functions.
+//! [`problem`]: its tensors, its data and the results that the [`oracle`] expects. The [`modes`] run
+//! it on a library, [`harness`] runs them all and [`report`] prints. Nothing here uses the library's
+//! own code: [`library`] calls the C functions.
 //!
 //! Imports go down only, and no driver imports another: `tests/layering.rs` has the order.
 

@@ -1,6 +1,6 @@
 //! The state machine: words in, jobs out.
 //!
-//! Options set the state; a descriptor multiplies the state's lists out into jobs. `--batch` reads
+//! Options set the state; a descriptor multiplies out the state's lists into jobs. `--batch` reads
 //! a file's words in place, so their effects remain. `--reset` resets the options of problems and
 //! keeps those of the run.
 
@@ -19,21 +19,21 @@ use std::rc::Rc;
 
 /// What a command line requests.
 pub enum Request {
-    /// This text, the help or the version, is printed.
+    /// Print this text, the help or the version.
     Help(String),
-    /// These jobs are run.
+    /// Run these jobs.
     Jobs {
-        /// The jobs in order, repeats included.
+        /// The jobs in order, including repeats.
         jobs: Vec<Job>,
         /// Remarks about the command line itself, such as an option without effect.
         remarks: Vec<String>,
     },
 }
 
-/// A command line or batch file that cannot be understood.
+/// A command line or batch file that is not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageError {
-    /// Where, if at one position.
+    /// The position, if there is a single one.
     pub place: Option<Place>,
     /// What is wrong.
     pub message: String,
@@ -145,7 +145,7 @@ struct Machine<'l> {
     drivers: Vec<Box<dyn Driver>>,
     library: &'l dyn Executor,
     active: usize,
-    /// A driver was named, so `--help` is about it.
+    /// Whether a driver was named, so that `--help` is about it.
     named: bool,
     grammar: Grammar,
     settings: RunSettings,
@@ -209,8 +209,8 @@ impl<'l> Machine<'l> {
         Ok(())
     }
 
-    /// Refuses a text that is part of no implementation's name: it would skip all problems, or
-    /// none, without an explanation. oneDNN's batches skip an implementation of its reorder.
+    /// Refuses a text that is not part of any implementation's name, because it would skip all problems, or none,
+    /// without an explanation. oneDNN's batches skip an implementation of its reorder.
     fn implementations_exist(&self, option: &str, value: &str) -> Result<(), BadValue> {
         let mut known: Vec<String> = Vec::new();
         let samples = self.drivers.iter().map(|driver| driver.sample());
@@ -329,7 +329,7 @@ pub fn commands(drivers: &[Box<dyn Driver>]) -> Vec<clap::Command> {
     std::iter::once(program).chain(each).map(|grammar| grammar.command().clone()).collect()
 }
 
-/// Names of the library's implementations of a problem, best first; none if it has none.
+/// The names of the library's implementations of a problem, best first; none if it has none.
 pub fn implementations(library: &dyn Executor, problem: &dyn Problem) -> Vec<String> {
     let Ok(mut prepared) = library.prepare(&*problem.request()) else { return Vec::new() };
     let mut names = vec![prepared.implementation()];
@@ -375,8 +375,8 @@ pub fn options(drivers: &[Box<dyn Driver>], active: usize) -> Vec<Info> {
     infos
 }
 
-/// The grammar of these options. Unless the driver was `named`, the help is about the whole program,
-/// with the default driver's options.
+/// The grammar of these options. Unless the driver was `named`, the help is about the whole program, with the default
+/// driver's options.
 fn grammar(drivers: &[Box<dyn Driver>], active: usize, named: bool) -> Grammar {
     let (driver, infos) = (&drivers[active], options(drivers, active));
     let (usage, about) = if named {

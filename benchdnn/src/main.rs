@@ -42,11 +42,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// Ends the program like any other whose reader leaves early (`benchdnn ... | head -1`): by the
-/// signal, without a word. Rust's runtime ignores it.
+/// Ends the program silently by the signal if its reader leaves early (`benchdnn ... | head -1`), like other programs.
+/// Rust's runtime ignores the signal.
 #[cfg(unix)]
 fn die_of_a_broken_pipe() {
-    // SAFETY: no other thread runs yet, and the default action is no function of ours.
+    // SAFETY: no other thread runs yet, and the default action calls no function of this program.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 

@@ -16,9 +16,9 @@ pub enum Status {
     Skipped,
     /// Nothing is wrong, but the data could not have shown it.
     Mistrusted,
-    /// The library does not have it. Counts as failed.
+    /// The library does not support it. Counts as failed.
     Unimplemented,
-    /// The library says that the problem is wrong. Counts as failed.
+    /// The library considers the problem invalid. Counts as failed.
     InvalidArguments,
     /// Only listed.
     Listed,
@@ -44,7 +44,7 @@ impl Status {
         }
     }
 
-    /// Whether the run as a whole has failed with a problem of this status.
+    /// Whether a problem with this status makes the whole run fail.
     pub fn is_failure(self) -> bool {
         matches!(self, Status::Failed | Status::Unimplemented | Status::InvalidArguments)
     }
@@ -55,7 +55,7 @@ impl Status {
 pub struct Outcome {
     /// The status.
     pub status: Status,
-    /// Why, if the status alone does not tell.
+    /// The reason, if the status alone does not tell.
     pub reason: String,
     /// Time, if it was measured.
     pub performance: Option<Box<Performance>>,
@@ -91,7 +91,7 @@ pub struct Performance {
 }
 
 impl Performance {
-    /// A time alone.
+    /// A performance that consists of a time alone.
     pub fn of_timing(implementation: String, timing: Timing) -> Performance {
         Performance {
             implementation,
@@ -164,7 +164,7 @@ pub enum Compared {
     Offered {
         /// Whether all results have the same bits, if they were compared.
         equal: Option<bool>,
-        /// Whose results are nearer to the oracle's; `None` if neither's are.
+        /// Which side's results are nearer to the oracle's; `None` if neither's are.
         nearer: Option<Side>,
         /// Whether its results exceed the tolerance.
         wrong: bool,
@@ -185,7 +185,7 @@ impl Outcome {
         }
     }
 
-    /// Status and reason, as the result line says them.
+    /// Status and reason, as in the result line.
     pub fn said(&self) -> String {
         let status = self.status.name();
         match self.reason.as_str() {
@@ -211,7 +211,7 @@ impl From<Refusal> for Outcome {
     }
 }
 
-/// A user error that shows only while running, such as a data file of the wrong size.
+/// A user error that shows only at run time, such as a data file of the wrong size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Halt(pub String);
 

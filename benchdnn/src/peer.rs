@@ -1,4 +1,4 @@
-//! The library that `--compare` names: read from the command line, opened before anything runs.
+//! The library that `--compare` names, opened before anything runs.
 
 use crate::language::value::BadValue;
 use crate::library::{Connection, Opened};
@@ -16,7 +16,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Reads `LIB[,NAME=VALUE...]`; nothing for an empty text.
+    /// Reads `LIB[,NAME=VALUE...]`; `None` for an empty text.
     pub fn parse(text: &str) -> Result<Option<Peer>, BadValue> {
         if text.is_empty() {
             return Ok(None);
@@ -41,14 +41,13 @@ impl Peer {
         Ok(Some(Peer { written, path, environment, connection }))
     }
 
-    /// As it was written.
+    /// As written.
     pub fn written(&self) -> &str {
         &self.written
     }
 
-    /// Sets the environment and opens the library, unless it is open. If `threads` is not 0,
-    /// OpenMP's number of threads is set in the environment too, because a runtime may create its
-    /// threads while it is loaded.
+    /// Sets the environment and opens the library, unless it is open. If `threads` is not 0, also sets OpenMP's number
+    /// of threads in the environment, because a runtime may create its threads while it is loaded.
     pub fn open(&self, threads: u64) -> Result<&Rc<Connection>, Halt> {
         if let Some(connection) = self.connection.get() {
             return Ok(connection);
@@ -75,8 +74,8 @@ impl Peer {
 const OPENMP_THREADS: &str = "OMP_NUM_THREADS";
 
 fn set_variable(name: &str, value: &str) {
-    // SAFETY: libraries are opened before the first problem runs, and the program's other threads,
-    // if any, are idle and read no variables.
+    // SAFETY: libraries are opened before the first problem runs, and the program's other threads, if any, are idle and
+    // read no variables.
     unsafe { std::env::set_var(name, value) };
 }
 

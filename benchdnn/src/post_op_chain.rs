@@ -1,7 +1,7 @@
-//! What scales and post-ops make of a result, in the oracle.
+//! The effect of scales and post-ops on a result, in the oracle.
 //!
-//! The operation's result is multiplied by the scale of src, passes through the post-ops in order
-//! and is divided by the scale of dst; the type of dst rounds and saturates at the end.
+//! The operation's result is multiplied by the scale of src, goes through the post-ops in order
+//! and is divided by the scale of dst. At the end it is rounded and saturated to the type of dst.
 
 use crate::attributes::{AttributeTensor, Attributes, Binary, PostOp, Source};
 use crate::check::Kind;
@@ -13,7 +13,7 @@ use norm_sys::{NORM_ARG_DST, NORM_ARG_SRC};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
-/// Elements that one thread processes at a time.
+/// Elements that a thread processes at a time.
 const CHUNK: usize = 16 * 1024;
 
 /// The attributes of a problem with their data.
@@ -27,9 +27,9 @@ pub struct Chain<'v> {
     pub tensors: &'v [AttributeTensor],
     /// Their values, by argument id.
     pub data: &'v Data,
-    /// What dst holds before, where a post-op adds to it.
+    /// The previous contents of dst, if a post-op adds them.
     pub before: &'v [f64],
-    /// The type of that.
+    /// The type of these contents.
     pub held: DataType,
 }
 
@@ -54,7 +54,7 @@ impl<'v> Spread<'v> {
         Spread { values, dims, strides }
     }
 
-    /// The offset of the element for `position`, in row-major order of the whole.
+    /// The offset of the element for `position`, a row-major index into the whole tensor.
     fn offset(&self, mut position: usize) -> usize {
         let mut offset = 0;
         for (dim, stride) in self.dims.iter().zip(&self.strides).rev() {
@@ -79,16 +79,16 @@ enum Link<'v> {
 }
 
 impl<'v> Chain<'v> {
-    /// What dst should be after the chain.
+    /// The expected dst after the chain.
     pub fn applied_to(&self, plain: &Expected) -> Expected {
         let Expected { values, terms, kind, .. } = plain;
-        // After the operation the arithmetic is f32's, whatever the types are.
+        // After the operation, the arithmetic is f32, whatever the types.
         let kind = if *kind == Kind::Double { Kind::Result } else { *kind };
         let (values, bounds) = self.apply(values, terms, kind);
         Expected::new(plain.id, Kind::Chain, values, bounds)
     }
 
-    /// What the mask of dropout should be, if it is stored.
+    /// The expected mask of dropout, if it is stored.
     pub fn mask(&self) -> Option<Expected> {
         let is_mask = |tensor: &&AttributeTensor| tensor.is_output();
         let (draw, tensor) = (self.draw()?, self.tensors.iter().find(is_mask)?);
@@ -109,7 +109,7 @@ impl<'v> Chain<'v> {
         let cols = self.dims.last().copied().unwrap_or(1).max(1);
         let mut results = vec![0.0; values.len()];
         let mut bounds = vec![0.0; values.len()];
-        // Whole rows, so that only a row's start has to be looked up in a broadcast tensor.
+        // Whole rows, so that a broadcast tensor only needs one lookup per row.
         let chunk = CHUNK.div_ceil(cols) * cols;
         results.par_chunks_mut(chunk).zip(bounds.par_chunks_mut(chunk)).enumerate().for_each(
             |(index, (results, bounds))| {
@@ -136,7 +136,7 @@ impl<'v> Chain<'v> {
         (results, bounds)
     }
 
-    /// What dst holds, in the type of a sum that has its own: the same bytes.
+    /// The contents of dst, as the type of a sum that has its own: the same bytes.
     fn reread(&self, as_type: Option<DataType>) -> Cow<'v, [f64]> {
         match as_type {
             Some(other) if other != self.held => {

@@ -1,8 +1,8 @@
-//! What the modes know of a problem: the traits and values that a driver implements.
+//! The interface of a problem: the traits and values that a driver implements.
 //!
-//! [`Problem`] is the whole of it. A driver must say how its problem is written, which tensors it
-//! has, how the library makes it, what fills it and what the oracle expects. Slices, gradients,
-//! a cache key and work in place are optional: without them a mode leaves out what needs them.
+//! The modes only see a [`Problem`]. A driver must provide its problem's line, its tensors, the
+//! request that creates it, its data and the expected results. Slices, gradients, a cache key and
+//! in-place work are optional: without them, a mode omits what needs them.
 
 use crate::attributes::{AttributeTensor, Attributes, Context};
 use crate::check::Kind;
@@ -23,8 +23,7 @@ pub trait Problem: fmt::Debug {
     /// descriptor.
     fn line(&self, canonical: bool) -> String;
 
-    /// An entry of the performance template that is the driver's own, such as `dt`; `None` if it
-    /// has no such entry.
+    /// A driver-specific entry of the performance template, such as `dt`; `None` if there is no such entry.
     fn entry(&self, name: &str) -> Option<String>;
 
     /// A layout of the problem that the C interface has no tag for, as part of a sentence.
@@ -46,8 +45,8 @@ pub trait Problem: fmt::Debug {
         [Context::default(); 2]
     }
 
-    /// The operation's own tensors, unused ones included; the first one is the main input. Of a
-    /// pair that can share a buffer, the input comes before the output.
+    /// The operation's own tensors, including unused ones. The first one is the main input. In a pair that can share a
+    /// buffer, the input comes before the output.
     fn own_tensors(&self) -> Vec<Spec>;
 
     /// The input and the output that can share a buffer.
@@ -60,23 +59,23 @@ pub trait Problem: fmt::Debug {
         false
     }
 
-    /// Every input and output that do share a buffer.
+    /// The pairs of inputs and outputs that do share a buffer.
     fn shared_buffers(&self) -> Vec<(i32, i32)> {
         self.inplace_pair().filter(|_| self.works_in_place()).into_iter().collect()
     }
 
-    /// Why the problem is skipped whatever the library says of it.
+    /// Why the problem is skipped, whatever the library supports.
     fn skip_reason(&self) -> Option<String> {
         None
     }
 
-    /// Whether most results are 0, or the same for most data, by definition, so that they need not distinguish right
-    /// from wrong.
+    /// Whether most results are 0 by definition, or the same for most data, so that they may not distinguish right from
+    /// wrong.
     fn is_trivial(&self) -> bool {
         false
     }
 
-    /// Why the problem is skipped, and not failed, if the library does not implement it.
+    /// Why the problem is skipped instead of failed if the library does not implement it.
     fn unimplemented_reason(&self) -> Option<String> {
         None
     }
@@ -84,8 +83,7 @@ pub trait Problem: fmt::Debug {
     /// The request from which the library creates the primitive descriptor.
     fn request(&self) -> Box<dyn Request>;
 
-    /// The same with these layouts for the tensors of these ids; `None` if the problem's layouts
-    /// cannot be chosen.
+    /// The same with these layouts for the tensors with these ids; `None` if the problem's layouts cannot be chosen.
     fn request_with(&self, _layouts: &[(i32, Layout)]) -> Option<Box<dyn Request>> {
         None
     }
@@ -93,24 +91,24 @@ pub trait Problem: fmt::Debug {
     /// Values of every input of [`own_tensors`](Problem::own_tensors), in row-major order.
     fn fill(&self, fill: Fill) -> Data;
 
-    /// Makes data consistent again after the inputs of these ids were read from files.
+    /// Makes data consistent after the inputs with these ids were read from files.
     fn adjust(&self, _data: &mut Data, _imported: &[i32]) {}
 
-    /// What the oracle expects of every output, attributes left aside.
+    /// The expected values of every output, without attributes.
     fn expected(&self, data: &Data) -> Vec<Expected>;
 
-    /// What attributes make of `plain`, the result of [`expected`](Problem::expected). A driver
-    /// whose oracle handles attributes itself leaves this out.
+    /// Applies the attributes to `plain`, the result of [`expected`](Problem::expected). A driver whose oracle handles
+    /// attributes itself omits this.
     fn with_attributes(&self, _data: &Data, plain: &[Expected]) -> Vec<Expected> {
         plain.to_vec()
     }
 
-    /// What exact data and the oracle's results depend on; `None` keeps them from being cached.
+    /// The parameters of exact data and the oracle's results; `None` disables caching.
     fn key(&self) -> Option<Key> {
         None
     }
 
-    /// How the problem falls into independent parts; `None` if it does not.
+    /// The independent parts of the problem; `None` if there are none.
     fn slices(&self) -> Option<Slices> {
         None
     }
@@ -120,12 +118,12 @@ pub trait Problem: fmt::Debug {
         Vec::new()
     }
 
-    /// What `--explain` explains; `None` if the operation is no normalization by rows.
+    /// The data for `--explain`; `None` if the operation is not a normalization of rows.
     fn explained(&self) -> Option<Explained> {
         None
     }
 
-    /// What `--check=grad` differentiates, or a sentence about why there is nothing.
+    /// The gradients that `--check=grad` checks, or a sentence about why there are none.
     fn gradients(&self) -> Result<Gradients, String> {
         Err("--check=grad: the operation has no gradients".to_owned())
     }
@@ -160,21 +158,21 @@ pub struct Spec {
     pub id: i32,
     /// The name in messages.
     pub name: &'static str,
-    /// What the primitive does with it.
+    /// Its role in the primitive.
     pub role: Role,
     /// Its dimensions.
     pub dims: Vec<usize>,
     /// The type of its elements.
     pub data_type: DataType,
-    /// Who decides its layout.
+    /// What determines its layout.
     pub place: Place,
-    /// What it counts for when time is measured.
+    /// Its role in measurements.
     pub part: Part,
     /// Whether its leading dimensions are those of [`Slices`].
     pub sliced: bool,
 }
 
-/// Who decides a tensor's layout.
+/// What determines a tensor's layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The library, which must have a descriptor of the tensor.
@@ -185,7 +183,7 @@ pub enum Place {
     Given(Layout),
 }
 
-/// What a tensor counts for when time is measured.
+/// A tensor's role in measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// `--roofline` copies it, and mode B lays it out in other ways.
@@ -197,7 +195,7 @@ pub enum Part {
 }
 
 impl Spec {
-    /// A tensor whose layout the library decides.
+    /// A tensor whose layout the library determines.
     pub fn new(
         id: i32,
         name: &'static str,
@@ -241,7 +239,7 @@ impl Data {
         self.set(id, values);
     }
 
-    /// Takes over the values of tensors that have none here.
+    /// Adds the values of tensors that have none here.
     pub fn complete(&mut self, other: &Data) {
         for (id, values) in &other.0 {
             if self.get(*id).is_empty() {
@@ -272,7 +270,7 @@ impl<const N: usize> From<[(i32, Vec<f64>); N]> for Data {
     }
 }
 
-/// What one output should be.
+/// The expected values of an output.
 #[derive(Clone, Debug)]
 pub struct Expected {
     /// The argument id.
@@ -281,21 +279,21 @@ pub struct Expected {
     pub kind: Kind,
     /// The values, in row-major order.
     pub values: Rc<Vec<f64>>,
-    /// What the errors are measured in; see [`check::check`](crate::check::check).
+    /// The terms that errors are relative to; see [`check::check`](crate::check::check).
     pub terms: Rc<Vec<f64>>,
 }
 
 impl Expected {
-    /// Of values and terms.
+    /// From values and terms.
     pub fn new(id: i32, kind: Kind, values: Vec<f64>, terms: Vec<f64>) -> Expected {
         Expected { id, kind, values: Rc::new(values), terms: Rc::new(terms) }
     }
 }
 
-/// What exact data and the oracle's results depend on.
+/// The parameters of exact data and the oracle's results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Problems that alternate in a batch share this: their results are kept together.
+    /// Problems that alternate in a batch have the same family, so that their results are kept together.
     pub family: String,
     /// The problem without attributes.
     pub plain: String,
@@ -303,12 +301,12 @@ pub struct Key {
     pub attributes: Option<String>,
 }
 
-/// A problem's independent parts: the results of each depend on its own inputs alone.
+/// A problem's independent parts. The results of each depend only on its own inputs.
 #[derive(Debug)]
 pub struct Slices {
     /// The leading dimensions of all [`sliced`](Spec::sliced) tensors: one slice for each index.
     pub dims: Vec<usize>,
-    /// What messages call a slice.
+    /// The word for a slice in messages.
     pub noun: &'static str,
     /// The problem of a single slice.
     pub one: Box<dyn Problem>,
@@ -324,13 +322,13 @@ impl Slices {
 /// A problem whose results are parts of another's.
 #[derive(Debug)]
 pub struct Excerpt {
-    /// What messages call it.
+    /// The description in messages.
     pub what: String,
     /// The problem.
     pub problem: Box<dyn Problem>,
     /// Its data.
     pub data: Data,
-    /// For the results that are compared the element of the other's that each element is.
+    /// The compared results, each with the indices of its elements in the other problem's.
     pub places: Vec<(i32, Vec<usize>)>,
 }
 
@@ -354,11 +352,11 @@ pub struct Gradients {
     pub forward: Box<dyn Problem>,
     /// The backward problem.
     pub backward: Box<dyn Problem>,
-    /// Results of forward, and the inputs of backward that weigh them: their gradients.
+    /// Results of forward, each with the input of backward that weights it: its gradient.
     pub results: Vec<(i32, i32)>,
     /// Outputs of forward, and the inputs of backward that they become.
     pub saved: Vec<(i32, i32)>,
-    /// The inputs of forward that have a gradient.
+    /// The inputs of forward that have gradients.
     pub of: Vec<Gradient>,
 }
 
@@ -393,19 +391,18 @@ pub enum Dependence {
         count: usize,
         /// The distance between elements of a part.
         inner: usize,
-        /// What the step is a fraction of.
+        /// The unit of the step.
         unit: Unit,
-        /// What messages call a part.
+        /// The word for a part in messages.
         noun: &'static str,
     },
-    /// The result is linear in the input. Element `i` of the result depends on element
-    /// `i / inner % count` alone.
+    /// The result is linear in the input. Element `i` of the result only depends on element `i / inner % count`.
     Linear {
         /// Neighbouring elements of the result that share an element of the input.
         inner: usize,
         /// Elements of the input.
         count: usize,
-        /// What messages call an element of the input.
+        /// The word for an element of the input in messages.
         noun: &'static str,
     },
 }

@@ -1,7 +1,7 @@
 //! The progress line on a terminal's standard error.
 //!
-//! A thread of its own renews the line, so that a single long problem shows that it is running. It
-//! sleeps in between and exists only if somebody is there to see the line.
+//! A separate thread renews the line, so that it shows progress even during a single long problem. It
+//! sleeps in between, and only exists if there is a terminal.
 
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 /// When the line appears and how often it is renewed.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// The run goes on for this long first.
+    /// How long the run lasts before the line appears.
     pub patience: Duration,
-    /// Between two renewals.
+    /// The time between two renewals.
     pub renewal: Duration,
 }
 
-/// Seldom enough not to disturb what is timed.
+/// Rarely enough not to disturb measurements.
 pub const PACE: Pace = Pace { patience: Duration::from_secs(2), renewal: Duration::from_secs(1) };
 
 /// A running display.
@@ -39,7 +39,7 @@ struct State {
     tests: usize,
     failed: usize,
     started: Instant,
-    /// When the current problem began; none between problems.
+    /// When the current problem began; `None` between problems.
     problem: Option<Instant>,
     shown: bool,
     done: bool,
@@ -61,23 +61,23 @@ impl Progress {
         };
         let shared = Arc::new(Shared { state: Mutex::new(state), ended: Condvar::new() });
         let of_thread = shared.clone();
-        // Without a thread there is no progress, and nothing else is lost.
+        // If the thread cannot be started, there is no progress, but everything else works.
         let thread = std::thread::Builder::new().spawn(move || of_thread.renew()).ok();
         Progress { shared, thread }
     }
 
-    /// A problem begins; so many were run before it, and so many of them failed.
+    /// Begins a problem, given the number of problems so far and of failures among them.
     pub fn begin(&self, tests: usize, failed: usize) {
         let mut state = self.shared.lock();
         (state.tests, state.failed, state.problem) = (tests, failed, Some(Instant::now()));
     }
 
-    /// The problem is over.
+    /// Ends the problem.
     pub fn end(&self) {
         self.shared.lock().problem = None;
     }
 
-    /// Removes the line until it is renewed, so that what is printed next stands alone.
+    /// Removes the line until it is renewed, so that it does not mix with other output.
     pub fn hide(&self) {
         self.shared.lock().hide();
     }
@@ -88,7 +88,7 @@ impl Drop for Progress {
         self.shared.lock().done = true;
         self.shared.ended.notify_all();
         if let Some(thread) = self.thread.take() {
-            // The thread does not panic; if it did, the line would be lost and nothing else.
+            // The thread does not panic. If it did, only the line would be lost.
             let _ = thread.join();
         }
         self.hide();
@@ -119,7 +119,7 @@ impl State {
         let State { tests, total, failed, .. } = *self;
         let seconds = problem.elapsed().as_secs();
         let current = if seconds > 0 { format!(" ({seconds} s)") } else { String::new() };
-        // Progress is a courtesy: if it cannot be shown, nothing is lost.
+        // Errors do not matter: progress is only a courtesy.
         let _ = write!(self.out, "\r\x1b[K{tests}/{total} failed:{failed}{current}");
         let _ = self.out.flush();
         self.shown = true;

@@ -1,20 +1,20 @@
-//! Waiting until no other thread of the process runs.
+//! Waits until no other thread of the process runs.
 //!
-//! Idle worker threads spin for a while before they sleep: OpenMP's for some milliseconds. While
+//! Idle worker threads spin for a while before they sleep, OpenMP's for some milliseconds. While
 //! they spin, they occupy cores that the next contestant needs.
 //!
-//! The criterion is whether a thread is runnable, not its processor time: Linux updates the time of
+//! The criterion is whether a thread is runnable, not its processor time. Linux updates the time of
 //! a thread on another core only at that core's clock tick, every few milliseconds, and a spinning
 //! thread uses none while another process has its core.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// How long it waits for threads that never sleep.
+/// The longest wait, in case threads never sleep.
 const LIMIT: Duration = Duration::from_millis(50);
-/// Between two checks.
+/// The time between two checks.
 const PAUSE: Duration = Duration::from_micros(100);
-/// The wait where the system does not list threads: longer than most threads spin.
+/// The wait if the system does not list threads: longer than most threads spin.
 const BLIND: Duration = Duration::from_millis(10);
 
 /// Waits, for a limited time, until the other threads sleep.
@@ -22,7 +22,7 @@ pub fn wait() {
     wait_for(LIMIT);
 }
 
-/// Waits until the other threads sleep or the limit is over; returns whether they slept at the end.
+/// Waits until the other threads sleep, or up to the limit. Returns whether they slept at the end.
 pub fn wait_for(limit: Duration) -> bool {
     let begin = Instant::now();
     loop {
@@ -38,8 +38,8 @@ pub fn wait_for(limit: Duration) -> bool {
     }
 }
 
-/// Yields but does not sleep: a scheduler may treat the core of a sleeping thread as free and wake
-/// the next contestant's workers there.
+/// Yields instead of sleeping: a scheduler may treat the core of a sleeping thread as free and wake the next
+/// contestant's workers there.
 fn pause() {
     let begin = Instant::now();
     while begin.elapsed() < PAUSE {
@@ -47,7 +47,7 @@ fn pause() {
     }
 }
 
-/// Whether another thread of the process is runnable; `None` where the system has no such files.
+/// Whether another thread of the process is runnable; `None` if the system has no such files.
 fn others_run() -> Option<bool> {
     let own = fs::read_link("/proc/thread-self").ok()?;
     for thread in fs::read_dir("/proc/self/task").ok()? {

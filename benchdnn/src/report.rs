@@ -1,8 +1,8 @@
-//! What is printed: result lines, details by verbosity, measured times, the summary.
+//! The output: result lines, details by verbosity, measured times, the summary.
 //!
-//! Result lines are commands: what follows `__REPRO:` runs the same problem again. The formats are
-//! those of oneDNN's benchdnn, so that scripts which read them keep working. Measured times can go
-//! to a file of their own.
+//! Result lines are commands: the text after `__REPRO:` runs the same problem again. The formats are
+//! those of oneDNN's benchdnn, so scripts that read them still work. Measured times can go to a
+//! separate file.
 
 use crate::contest::Quartiles;
 use crate::job::Job;
@@ -16,7 +16,7 @@ use std::io::{self, BufWriter, Write};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Where results go, and what they add up to.
+/// Where results go, and their totals.
 pub struct Reporter<'a> {
     out: &'a mut dyn Write,
     progress: Option<Progress>,
@@ -57,7 +57,7 @@ impl<'a> Reporter<'a> {
         }
     }
 
-    /// Shows progress from here on.
+    /// Shows progress from now on.
     pub fn show(&mut self, progress: Option<Progress>) {
         self.progress = progress;
     }
@@ -77,7 +77,7 @@ impl<'a> Reporter<'a> {
         Ok(())
     }
 
-    /// Whether details of this level are wanted for the current problem.
+    /// Whether the verbosity includes this level for the current problem.
     pub fn shows(&self, level: u32) -> bool {
         level <= self.verbosity
     }
@@ -87,7 +87,7 @@ impl<'a> Reporter<'a> {
         self.line(line);
     }
 
-    /// Prints a line of detail if its level is wanted.
+    /// Prints a line of detail if the verbosity includes its level.
     pub fn detail(&mut self, level: u32, line: &str) {
         if self.shows(level) {
             self.line(line);
@@ -107,8 +107,7 @@ impl<'a> Reporter<'a> {
         self.sections = job.run.sections;
         if self.shows(1) {
             self.line(&format!("run: {}", job.line()));
-            // The line identifies a problem that crashes, so it must be out before the problem
-            // runs.
+            // The line identifies a problem that crashes, so it must be written before the problem runs.
             if self.broken.is_ok() {
                 self.broken = self.out.flush();
             }
@@ -206,12 +205,12 @@ impl<'a> Reporter<'a> {
     }
 }
 
-/// A median.
+/// A median in microseconds.
 fn microseconds(timing: &Timing) -> String {
     format!("{:.3} us", 1e3 * timing.median_ms)
 }
 
-/// The times of creation of both libraries.
+/// The line with both libraries' times of creation.
 fn creation_line(creation: &Creation) -> String {
     let Creation { first_ms: [ours, theirs], again, ratio } = creation;
     let Quartiles { low, median, high } = ratio;

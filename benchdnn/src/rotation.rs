@@ -1,4 +1,4 @@
-//! Cold caches: enough sets of buffers that each one has left the cache before it is used again.
+//! Cold caches: enough sets of buffers that each one has left the cache before it is reused.
 
 use crate::execution::{Placed, Placement, Role, Tensor};
 use crate::executor::{Bound, Refusal};
@@ -6,10 +6,10 @@ use crate::report::Reporter;
 use crate::run::ColdCache;
 use std::cell::Cell;
 
-/// The most sets. For small problems the guard zones need more memory than the tensors.
+/// The most sets. For small problems, the guard zones need more memory than the tensors.
 const MOST_SETS: usize = 4096;
 
-/// Sets of buffers for the tensors: one, or enough to empty the cache of those that `cold` names.
+/// Sets of buffers for the tensors: one set, or enough to keep those that `cold` names out of the cache.
 pub fn sets<'t>(
     tensors: &'t [Tensor],
     placement: Placement,
@@ -48,7 +48,7 @@ pub fn sets<'t>(
 
 /// The largest cache of the machine.
 fn cache_bytes() -> usize {
-    /// A typical size, if the machine does not tell.
+    /// A typical size, if the machine does not report it.
     const USUAL: usize = 32 << 20;
     let size = |index: usize| {
         let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size");
@@ -59,13 +59,13 @@ fn cache_bytes() -> usize {
     (0..8).filter_map(size).max().unwrap_or(USUAL)
 }
 
-/// The next of several sets of buffers. Everything that is timed on the sets shares one, so that no
-/// contestant finds in the cache what another has just used.
+/// The next of several sets of buffers. All contestants share one, so that none finds in the cache what another has
+/// just used.
 #[derive(Debug, Default)]
 pub struct Turn(Cell<usize>);
 
 impl Turn {
-    /// Takes the next `calls` of so many sets and returns the index of the first.
+    /// Takes the next `calls` of `sets` sets and returns the index of the first.
     pub fn take(&self, calls: usize, sets: usize) -> usize {
         let first = self.0.get() % sets;
         self.0.set((first + calls) % sets);
@@ -80,7 +80,7 @@ pub struct Rotation<'a> {
 }
 
 impl<'a> Rotation<'a> {
-    /// Of at least one set.
+    /// A rotation of at least one set.
     pub fn new(bound: Vec<Box<dyn Bound + 'a>>, turn: &'a Turn) -> Rotation<'a> {
         assert!(!bound.is_empty(), "a set of buffers");
         Rotation { bound, turn }

@@ -1,6 +1,6 @@
-//! The steps around a normalization: their tensors, and what they make of data and results.
+//! The steps around a normalization: their tensors, and their effect on data and results.
 //!
-//! A driver normalizes what [`before`] gives, and passes the result through [`rounded_first`] and
+//! A driver normalizes the result of [`before`], and passes the result through [`rounded_first`] and
 //! [`gated`]. Everything is element by element, so it does not matter what is normalized.
 
 use crate::check::Kind;
@@ -18,7 +18,7 @@ use norm_sys::{
 use rayon::prelude::*;
 use std::borrow::Cow;
 
-/// Fewer elements are not worth handing to another thread.
+/// With fewer elements, handing work to another thread does not pay.
 const GRAIN: usize = 16 * 1024;
 
 /// The tensors of the steps of a problem whose src has these dimensions.
@@ -54,7 +54,7 @@ pub fn specs(shape: &StepShape, forward: bool, dims: &[usize]) -> Vec<Spec> {
     specs
 }
 
-/// What is normalized.
+/// The input of the normalization.
 #[derive(Clone, Debug)]
 pub struct Before<'a> {
     /// Its values.
@@ -67,7 +67,7 @@ pub struct Before<'a> {
     pub unrounded: Vec<f64>,
 }
 
-/// What is normalized. Backward src is the sum, and `residual` is empty.
+/// The input of the normalization. In backward, src is the sum, and `residual` is empty.
 pub fn before<'a>(
     shape: &StepShape,
     flags: Flags,
@@ -98,7 +98,7 @@ fn gate_function(shape: &StepShape, used: bool) -> Option<GateFunction> {
     shape.gate.filter(|_| used).map(|gate| gate.function)
 }
 
-/// Results with the bounds of their errors: of `kind` for `terms`, plus what the inputs' errors move.
+/// Results with the bounds of their errors: those of `kind` for `terms`, plus the effect of the inputs' errors.
 pub fn estimates(kind: Kind, values: &[f64], terms: &[f64], moved: &[f64]) -> Vec<Estimate> {
     let estimate = |i: usize| {
         let error = kind.bound(values[i], terms[i]) + moved.get(i).copied().unwrap_or(0.0);

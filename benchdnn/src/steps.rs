@@ -25,11 +25,11 @@ pub struct Residual {
 pub struct Gate {
     /// Its type.
     pub data_type: DataType,
-    /// Of its elements.
+    /// The function of its elements.
     pub function: GateFunction,
 }
 
-/// How many elements of a row the mean square covers.
+/// The number of a row's elements in the mean square.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Partial {
     /// All of them.
@@ -44,16 +44,16 @@ pub enum Partial {
 /// The layout of a residual.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResidualTag {
-    /// Of every element; `any` for the layout of src.
+    /// A tag for every element; `any` for the layout of src.
     Plain(Tag),
-    /// One row for all, with strides of 0.
+    /// One row that all rows share, with strides of 0.
     Row,
 }
 
 impl ResidualTag {
     const ROW: &'static str = "row";
 
-    /// The tag, if the elements have places of their own.
+    /// The tag, unless rows share elements.
     pub fn plain(&self) -> Option<&Tag> {
         match self {
             ResidualTag::Plain(tag) => Some(tag),
@@ -78,11 +78,11 @@ pub struct Steps {
     pub residual: Option<Residual>,
     /// Layouts of the residual and of the sum.
     pub residual_tags: (ResidualTag, Tag),
-    /// What multiplies, as the flags say.
+    /// The gate, used as the flags say.
     pub gate: Option<Gate>,
     /// Its layout; `any` for that of src.
     pub gate_tag: Tag,
-    /// The elements that the mean square covers.
+    /// The elements in the mean square.
     pub partial: Partial,
 }
 
@@ -99,14 +99,14 @@ impl Default for Steps {
     }
 }
 
-/// What the data of the steps depends on.
+/// The parameters of the steps' data.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StepShape {
     /// What is added to src.
     pub residual: Option<Residual>,
-    /// What multiplies.
+    /// The gate.
     pub gate: Option<Gate>,
-    /// How many elements the mean square covers; 0 for all.
+    /// The number of elements in the mean square; 0 for all.
     pub partial: usize,
     /// The elements that share a dynamic scale; 0 without dynamic scales.
     pub group: usize,

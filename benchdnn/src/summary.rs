@@ -19,7 +19,7 @@ pub struct Tally {
     pub unimplemented: usize,
     /// INVALID_ARGUMENTS; also among the failed.
     pub invalid_arguments: usize,
-    /// Everything that makes the exit status 1.
+    /// Problems that make the exit status 1.
     pub failed: usize,
     /// LISTED.
     pub listed: usize,
@@ -44,7 +44,7 @@ impl Tally {
     }
 }
 
-/// What `--summary` chooses.
+/// The sections that `--summary` chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sections {
     failures: bool,
@@ -53,7 +53,7 @@ pub struct Sections {
 }
 
 impl Sections {
-    /// Reads `[no-]NAME[+[no-]NAME...]`; sections that are not named stay as they are.
+    /// Reads `[no-]NAME[+[no-]NAME...]`. Sections that are not named stay unchanged.
     pub fn set(&mut self, text: &str) -> Result<(), BadValue> {
         for (item, at) in text.split('+').zip(starts(text, '+')) {
             let (name, shown) = match item.strip_prefix("no-") {

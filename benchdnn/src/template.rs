@@ -8,7 +8,7 @@ use crate::language::value::BadValue;
 use crate::outcome::Performance;
 use crate::timing::Timing;
 
-/// What an entry stands for.
+/// The meaning of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
     Problem,
@@ -124,7 +124,7 @@ pub struct Template {
     pieces: Vec<Piece>,
 }
 
-/// What a line is made of.
+/// The facts in a line.
 pub struct Facts<'a> {
     /// What was measured.
     pub performance: &'a Performance,
@@ -136,7 +136,7 @@ pub struct Facts<'a> {
     pub line: &'a str,
     /// The requested threads; 0 is the library's default.
     pub threads: u64,
-    /// How many problems came before.
+    /// The number of earlier problems.
     pub number: usize,
     /// The problem's own entries.
     pub entry: &'a dyn Fn(&str) -> Option<String>,
@@ -186,7 +186,7 @@ impl Template {
         Ok(Template { style, pieces })
     }
 
-    /// Whether this is `def`, which is for people.
+    /// Whether this is `def`, the readable template.
     pub fn is_default(&self) -> bool {
         self.style == Style::Default
     }
@@ -213,7 +213,7 @@ impl Template {
             }
             Style::Csv => self.join(|entry| entry.value(facts).csv()),
             Style::Default | Style::Custom => self.join(|entry| match entry.what {
-                // As oneDNN's benchdnn prints it.
+                // As in oneDNN's benchdnn.
                 What::Name => format!("\"{}\"", facts.name),
                 _ => entry.value(facts).plain(),
             }),
@@ -291,7 +291,7 @@ impl Entry {
             What::InputBytes => count(performance.input_bytes),
             What::OutputBytes => count(performance.output_bytes),
             What::Bytes => count(bytes),
-            // Without a letter, the slow first creation is meant.
+            // Without a letter, the slow first creation.
             What::DescriptorTime => self.number(most(&performance.descriptor), 6),
             What::PrimitiveTime => self.number(most(&performance.primitive), 6),
             What::CreationTime => {
@@ -301,7 +301,7 @@ impl Entry {
         }
     }
 
-    /// The entries of `--compare` and `--roofline`; `None` if it was not measured.
+    /// The entries of `--compare` and `--roofline`; `None` if they were not measured.
     fn beside(&self, performance: &Performance) -> Option<Value> {
         let Performance { against, roof, .. } = performance;
         let (against, roof) = (against.as_ref(), roof.as_ref());
@@ -326,12 +326,12 @@ impl Entry {
         }
     }
 
-    /// A time, the minimum without a letter.
+    /// A time; the minimum if the entry has no letter.
     fn least(&self, timing: &Timing) -> Value {
         self.number(self.time(timing, Which::Least), 6)
     }
 
-    /// A number in the entry's unit, with so many decimals.
+    /// A number in the entry's unit, with a number of decimals.
     fn number(&self, value: f64, decimals: usize) -> Value {
         let unit = match self.unit {
             None => 1.0,
@@ -431,7 +431,7 @@ mod tests {
         assert_eq!(text, "4.000 4000.000 4000000 3000.000000 1000000");
         let (_, text) = line("%idx%,%driver%,%impl%,%dt%,%attr%,%prb%,%name%", &performance());
         assert_eq!(text, "7,lnorm,simd:x,bf16:f32,,--lnorm 2x3,\"a, \"b\"\"");
-        // Creation is that of the first time, unless another one is requested.
+        // Creation means the first one, unless another is requested.
         assert_eq!(line("%ctime% %-cptime%", &performance()).1, "12.000000 1.000000");
         let ratios = "%ratio%/%ratio_low%/%peer_time%/%peer_impl%/%roof%/%copy%";
         assert_eq!(line(ratios, &compared()).1, "4.0000/3.5000/4.000000/theirs/0.5000/memcpy");

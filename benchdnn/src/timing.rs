@@ -1,8 +1,8 @@
-//! Measuring an execution: one warm-up run, then many, until a time or a count is reached.
+//! Measures an execution: one warm-up run, then many, until a time or a count is reached.
 
 use std::time::{Duration, Instant};
 
-/// The fewest measured executions if time decides, so that min and median are meaningful.
+/// The fewest measured executions if the time decides, so that minimum and median are meaningful.
 const FEWEST: u64 = 5;
 
 /// Time per execution, in milliseconds.
@@ -21,7 +21,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// From samples, at least one, each the seconds of an execution.
+    /// From at least one sample, each the seconds of an execution.
     pub fn of_seconds(samples: &[f64]) -> Timing {
         let mut samples = samples.to_vec();
         samples.sort_unstable_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Comparing an output with what it should be, and saying what is wrong.
+//! Compares an output with the expected values, and reports differences.
 
 use crate::check::{self, Check};
 use crate::execution::Output;
@@ -8,7 +8,7 @@ use crate::report::Reporter;
 /// Wrong elements that are printed with `-v1`; `-v99` prints every element.
 const SHOWN: usize = 10;
 
-/// Compares, and prints as much as the verbosity admits.
+/// Compares, and prints as much as the verbosity allows.
 pub fn compare(output: &Output, expected: &Expected, reporter: &mut Reporter<'_>) -> Check {
     let dt = output.layout.data_type;
     let got = dt.decode(&output.elements);

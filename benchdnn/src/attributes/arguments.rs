@@ -47,7 +47,7 @@ pub fn argument_name(id: i32) -> String {
     }
 }
 
-/// How a tensor is broadcast.
+/// The broadcast of a tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// One value for all.

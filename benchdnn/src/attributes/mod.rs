@@ -28,7 +28,7 @@ use norm_sys::{
 pub struct Written<T> {
     /// As written.
     pub text: String,
-    /// What it means.
+    /// The parsed value.
     pub value: T,
 }
 
@@ -64,7 +64,7 @@ pub enum Accumulation {
     /// f32, or s32 for integers.
     #[default]
     Strict,
-    /// Strict, but some intermediate results may be of the output's type.
+    /// As strict, but some intermediate results may have the output's type.
     Relaxed,
     /// Anything.
     Any,
@@ -95,7 +95,7 @@ pub struct RoundingModes {
     pub seed: i64,
 }
 
-/// Dropout: zeros at random places.
+/// Dropout: zeros random elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dropout {
     /// The probability that an element is dropped.
@@ -185,7 +185,7 @@ impl Attributes {
         self.post_ops.value.iter().any(|post_op| matches!(post_op, PostOp::Sum { .. }))
     }
 
-    /// The first post-op that the primitive does not have; `has_sum` says whether it has `sum`.
+    /// The first post-op that the primitive does not support; `has_sum` says whether it supports `sum`.
     pub fn foreign_post_op(&self, has_sum: bool) -> Option<&'static str> {
         self.post_ops.value.iter().find_map(|post_op| match post_op {
             PostOp::Sum { .. } if has_sum => None,
@@ -215,8 +215,7 @@ impl Attributes {
         self.zero_points.value.iter().find(|zero_point| zero_point.argument == argument)
     }
 
-    /// The tensors of the attributes of a problem with these dimensions. `per_oc` is the channel
-    /// dimension.
+    /// The tensors of the attributes of a problem with these dimensions. `per_oc` is the channel dimension.
     pub fn tensors(&self, dims: &[usize], per_oc: usize) -> Vec<AttributeTensor> {
         let mut tensors = Vec::new();
         for (base, values) in [
@@ -268,18 +267,18 @@ pub struct AttributeTensor {
     pub dims: Vec<usize>,
     /// The type of its elements.
     pub data_type: DataType,
-    /// What it holds.
+    /// What it contains.
     pub source: Source,
 }
 
-/// What a tensor of an attribute holds.
+/// What a tensor of an attribute contains.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
     /// Scales or zero points.
     Quantization(Quantization),
     /// The second operand of a binary post-op.
     Operand(Binary),
-    /// Which of two values `select` takes.
+    /// Which of two values `select` chooses.
     Condition,
     /// The mask of dropout, an output, with its layout.
     Mask(Tag),
@@ -287,7 +286,7 @@ pub enum Source {
     Number(f64),
 }
 
-/// The dimensions whose bit is set, and 1 for the others.
+/// The dimensions whose bit is set, with 1 for the others.
 pub fn masked(dims: &[usize], mask: u32) -> Vec<usize> {
     dims.iter().enumerate().map(|(d, &dim)| if mask >> d & 1 == 1 { dim } else { 1 }).collect()
 }
@@ -322,7 +321,7 @@ impl AttributeTensor {
         matches!(self.source, Source::Mask(_))
     }
 
-    /// Its layout, by the tag that was given.
+    /// Its layout, by the given tag.
     pub fn layout(&self) -> Layout {
         let order = match &self.source {
             Source::Operand(binary) => binary.tag.order(self.dims.len()).ok().flatten(),

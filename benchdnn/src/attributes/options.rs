@@ -1,4 +1,5 @@
-//! The `--attr-*` options and the other problem options that all drivers share. Lists multiply out.
+//! The `--attr-*` options and the other problem options that all drivers share. Each combination of list items is a
+//! problem.
 
 use super::arguments::argument;
 use super::quantization::{self, SCALES, ZERO_POINTS, number};
@@ -38,7 +39,7 @@ impl Context {
 }
 
 impl AttributeSettings {
-    /// Multiplies problems by all combinations of attributes, then by all pairs of contexts; `places` are those of a
+    /// Multiplies problems by all combinations of attributes, then by all pairs of contexts. `places` gives those of a
     /// problem.
     pub fn multiply<P: Clone>(
         &self,

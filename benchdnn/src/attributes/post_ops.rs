@@ -10,16 +10,16 @@ use crate::tensor::Tag;
 /// One operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PostOp {
-    /// The previous contents of dst are added.
+    /// Adds the previous contents of dst.
     Sum {
         /// Its factor.
         scale: f32,
-        /// Subtracted from it first.
+        /// Subtracted from them first.
         zero_point: i32,
-        /// The type in which they are read, if not dst's.
+        /// The type in which they are read, if it is not dst's.
         data_type: Option<DataType>,
     },
-    /// A function of the value.
+    /// Applies a function to the value.
     Eltwise {
         /// Which one.
         algorithm: EltwiseAlgorithm,
@@ -28,7 +28,7 @@ pub enum PostOp {
         /// Its second parameter.
         beta: f32,
     },
-    /// A function of the value and another tensor.
+    /// Combines the value with another tensor.
     Binary(Binary),
     /// A depthwise convolution.
     Depthwise {
@@ -41,7 +41,7 @@ pub enum PostOp {
         /// The type of its result.
         data_type: Option<DataType>,
     },
-    /// Negative values are multiplied by a weight.
+    /// Multiplies negative values by a weight.
     Prelu(Policy),
 }
 
@@ -77,7 +77,7 @@ impl Mask {
     }
 }
 
-/// More post-ops have no argument ids.
+/// There are no argument ids for more post-ops.
 const MOST: usize = 32;
 
 pub(super) fn parse(text: &str) -> Result<Vec<PostOp>, BadValue> {
@@ -90,7 +90,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<PostOp>, BadValue> {
     }
 }
 
-/// The pieces of an operation, each with its place.
+/// The parts of an operation's text, each with its position.
 struct Pieces<'t> {
     text: &'t str,
     pieces: Vec<(&'t str, usize)>,
@@ -103,7 +103,7 @@ impl<'t> Pieces<'t> {
         Pieces { text, pieces, next: 0 }
     }
 
-    /// The next piece, read by `read`; `None` if there is none.
+    /// The next part, read by `read`; `None` if there is none.
     fn next<T>(
         &mut self,
         read: impl FnOnce(&'t str) -> Result<T, BadValue>,
@@ -113,7 +113,7 @@ impl<'t> Pieces<'t> {
         read(piece).map(Some).map_err(|error| error.shifted(at))
     }
 
-    /// The same for a required piece.
+    /// The same for a required part.
     fn needed<T>(
         &mut self,
         what: &str,
@@ -170,7 +170,8 @@ fn one(text: &str) -> Result<PostOp, BadValue> {
 fn eltwise(pieces: &mut Pieces<'_>, algorithm: EltwiseAlgorithm) -> Result<PostOp, BadValue> {
     let alpha = pieces.next(number)?.unwrap_or(0.0);
     let beta = pieces.next(number)?.unwrap_or(0.0);
-    // The scale of oneDNN 2. oneDNN's batch files still contain some, and its benchdnn ignores what follows beta.
+    // The scale of oneDNN 2. Some of oneDNN's batch files still have it, and its benchdnn ignores everything after
+    // beta.
     pieces.next(number)?;
     Ok(PostOp::Eltwise { algorithm, alpha, beta })
 }

@@ -5,7 +5,7 @@ use super::arguments::{Policy, argument};
 use crate::data_type::DataType;
 use crate::language::value::{BadValue, integer, list, starts};
 
-/// The value of a policy with a single one.
+/// The value, for policies with a single one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
     /// A given value.
@@ -25,7 +25,7 @@ pub struct Quantization {
     pub value: Value,
     /// Their type.
     pub data_type: DataType,
-    /// How many elements along each dimension share one; empty if none do.
+    /// How many elements along each dimension share one; empty without groups.
     pub groups: Vec<usize>,
 }
 

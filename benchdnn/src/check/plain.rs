@@ -7,7 +7,7 @@
 use super::{Kind, Worst};
 use crate::data_type::DataType;
 
-/// Elements that are judged together.
+/// Elements that are checked together.
 pub(super) const BLOCK: usize = 64;
 
 /// How many elements of a block can distinguish right from wrong, if all are finite and right, and
@@ -45,7 +45,7 @@ impl Block<'_> {
     #[inline(always)]
     fn telling_of(&self, (kind, dt): (Kind, DataType)) -> Option<usize> {
         use DataType::{Bf16, E8m0, F8E4m3, F8E5m2, F16, F32, F64, S8, S32, S64, U8};
-        // The type is a constant in each arm.
+        // Each arm makes the type a constant.
         match dt {
             F32 if kind == Kind::Rounded => self.telling(|x| f64::from(x as f32), F32),
             F32 => self.telling(|x| x, F32),
@@ -74,8 +74,7 @@ impl Block<'_> {
             let error = (got - want).abs();
             plain &= (low <= got) & (got <= high) & (error < f64::INFINITY);
             plain &= error * worst_allowed <= worst_error * allowed;
-            // A saturated integer proves nothing; other types leave possible overflow to the slow
-            // path.
+            // A saturated integer proves nothing. For other types, the slow path handles possible overflow.
             let within = match dt.is_integer() {
                 true => (least <= dt.largest() + 0.5) & (most >= dt.lowest() - 0.5),
                 false => true,
@@ -104,11 +103,11 @@ mod tests {
         Kind::Mean,
         Kind::ColumnSum,
     ];
-    /// Values that the fast path rejects, or nearly so.
+    /// Values that the fast path rejects, or almost.
     const ODD: [f64; 8] =
         [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, 1e300, -1e39, 66_000.0, 127.6];
 
-    /// Numbers below a limit that are the same on every run.
+    /// Random numbers below a limit, the same on every run.
     struct Numbers(u64);
 
     impl Numbers {
@@ -125,7 +124,7 @@ mod tests {
             }
         }
 
-        /// Results, what is right, and terms.
+        /// Results, expected values, and terms.
         fn block(&mut self, kind: Kind, dt: DataType, round: usize) -> [Vec<f64>; 3] {
             let rare = [0, 40, 4000][round % 3];
             let count = if round.is_multiple_of(5) { 1 + self.below(64) as usize } else { BLOCK };
@@ -134,7 +133,7 @@ mod tests {
                 let size = [1.0, 1e-4, 40.0, 1e5][self.below(1 + round as u64 % 4) as usize];
                 let want = (self.below(20_001) as f64 / 10_000.0 - 1.0) * size;
                 let want = self.seldom_odd(rare, want);
-                // It has no sign.
+                // The type has no sign.
                 let want = if dt == DataType::E8m0 { want.abs() } else { want };
                 let unit = if matches!(kind, Kind::Chain | Kind::Rounded) { 1e-7 } else { 1.0 };
                 let terms = want.abs() * self.below(3) as f64 * unit;
@@ -172,7 +171,7 @@ mod tests {
                         for i in 0..got.len() {
                             by_element.element(i, got[i], want[i], bounds[i], (kind, dt));
                         }
-                        // As text, in which NaN is NaN.
+                        // As text, so that NaN equals NaN.
                         let (of_block, of_elements) =
                             (format!("{by_block:?}"), format!("{by_element:?}"));
                         assert_eq!(of_block, of_elements, "{kind:?} {dt:?}");

@@ -12,7 +12,7 @@ pub mod softmax;
 
 use crate::driver::Driver;
 
-/// Every driver, at its default options; the first is the default driver.
+/// Every driver with default options. The first one is the default driver.
 pub fn all() -> Vec<Box<dyn Driver>> {
     vec![
         lnorm::ROW.driver(),

@@ -1,6 +1,6 @@
 //! The tensors of attributes, and the previous contents of an output that is added to.
 //!
-//! Neighbours along every dimension differ, so that a wrong broadcast shows; every value is representable in its type.
+//! Neighbours along every dimension differ, so that a wrong broadcast shows. Every value is representable in its type.
 //! Operands have the magnitude of normalized values, and both signs if the type has both, so that comparisons, `max`
 //! and `min` choose either side.
 
@@ -46,7 +46,7 @@ fn operand(algorithm: BinaryAlgorithm, dt: DataType, i: usize) -> f64 {
     if dt == DataType::U8 { value.abs() } else { value }
 }
 
-/// A value for each element, from a number that differs between neighbours in every dimension.
+/// A value for each element, made from a number that differs between neighbours in every dimension.
 fn spread(dims: &[usize], value: impl Fn(usize) -> f64) -> Vec<f64> {
     let count: usize = dims.iter().product();
     let last = dims.last().copied().unwrap_or(1).max(1);

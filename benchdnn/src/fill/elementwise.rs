@@ -12,7 +12,7 @@ const SRC: u64 = 0x656c_7477;
 const DIFF_DST: u64 = 0x6469_6666;
 const OPERANDS: u64 = 0x6269_6e61;
 
-/// The values of src. For differences they keep away from where the function is not smooth.
+/// The values of src. For differences, they avoid points where the function is not smooth.
 pub fn eltwise(
     count: usize,
     dt: DataType,
@@ -45,7 +45,7 @@ pub fn gradient(count: usize, dt: DataType) -> Vec<f64> {
     (0..count).map(|index| dt.round(value(index))).collect()
 }
 
-/// The values of the source number `source` of a function of two tensors; 2 is the condition.
+/// The values of source number `source` of a function of two tensors; 2 is the condition.
 pub fn operand(
     count: usize,
     dt: DataType,
@@ -61,9 +61,9 @@ pub fn operand(
         if fill == Fill::Random {
             return random(index, dt, &mut generator);
         }
-        // Halves of one source and whole numbers of the other are often equal, but not always.
+        // Halves from one source and whole numbers from the other are often equal, but not always.
         let whole = match algorithm.is_comparison() {
-            // Few numbers, so that equal ones are frequent; element 0, which may be broadcast to all others, is 1.
+            // Few numbers, so that equal ones are frequent. Element 0, which may be broadcast to all others, is 1.
             true if index == 0 => 1.0,
             true => generator.below(5) as f64 - 1.0,
             false => generator.below(17) as f64 - 8.0,
@@ -72,7 +72,7 @@ pub fn operand(
         match (source, algorithm) {
             _ if algorithm.is_comparison() => whole,
             (0, _) if dt.is_integer() => whole,
-            // Less an unsigned one, half of the results are positive.
+            // After subtracting an unsigned one, half of the results are positive.
             (0, BinaryAlgorithm::Sub) => whole / 2.0 + 4.0,
             (0, _) => whole / 2.0,
             (_, BinaryAlgorithm::Div | BinaryAlgorithm::Mul) if whole == 0.0 => 1.0,
@@ -115,7 +115,7 @@ fn element(index: usize, dt: DataType, function: Function, generator: &mut Gener
         6..8 => sign * 4.0 * fraction,
         8 => sign * 0.09 * fraction,
         9 => sign * 10.0 * small,
-        // Around that, its half and its quarter.
+        // Around this number, its half and its quarter.
         10 => largest + fraction,
         11 => largest / 2.0 + fraction,
         12 => largest / 4.0 + fraction,
@@ -126,7 +126,7 @@ fn element(index: usize, dt: DataType, function: Function, generator: &mut Gener
     }
 }
 
-/// A value at some distance from each of these points, and from what is not positive.
+/// A value at some distance from each of these points, and from non-positive ones if required.
 fn away_from(points: &[f64], positive: bool, generator: &mut Generator) -> f64 {
     const DISTANCE: f64 = 0.125;
     // Values between the points reveal more.
@@ -144,6 +144,6 @@ fn away_from(points: &[f64], positive: bool, generator: &mut Generator) -> f64 {
             return value;
         }
     }
-    // There is no room between the points, so the value is beyond all of them.
+    // If there is no room between the points, a value beyond all of them.
     points.iter().fold(4.0, |most: f64, point| most.max(point.ceil() + 1.0))
 }

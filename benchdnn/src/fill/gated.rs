@@ -9,7 +9,7 @@ use crate::data_type::DataType;
 pub struct GatedData {
     /// Gates.
     pub gate: Vec<f64>,
-    /// What they multiply.
+    /// The factors.
     pub up: Vec<f64>,
     /// The gradient of the product.
     pub diff_dst: Vec<f64>,
@@ -20,7 +20,7 @@ const SEED: u64 = 0x6761_7465;
 /// Elements of a stream.
 const ROW: usize = 4096;
 
-/// The values of all inputs. Those of [`Fill::Exact`] keep a distance from 0 and from `limit`, where functions have kinks.
+/// The values of all inputs. Those of [`Fill::Exact`] keep a distance from 0 and `limit`, where functions have kinks.
 pub fn gated(
     count: usize,
     (src_dt, dst_dt): (DataType, DataType),
@@ -44,7 +44,7 @@ pub fn gated(
     data
 }
 
-/// Multiples of 1/8, slightly further than that from any kink.
+/// Multiples of 1/8, a little further than that from any kink.
 fn exact(random: &mut Generator, limit: f64) -> (f64, f64, f64) {
     let eighths = |random: &mut Generator, most: u64| {
         let size = (2 * random.below(most) + 3) as f64 / 8.0;

@@ -16,7 +16,7 @@ fn mix(z: u64) -> u64 {
 }
 
 impl Generator {
-    /// The stream of number `index` of a seed.
+    /// The stream with number `index` of a seed.
     pub(in crate::fill) fn new(seed: u64, index: usize) -> Self {
         Generator { state: mix(mix(seed) ^ (index as u64).wrapping_mul(0xd1b5_4a32_d192_ed03)) }
     }
@@ -32,7 +32,7 @@ impl Generator {
         ((self.bits() >> 32) * count) >> 32
     }
 
-    /// A number from 0 to 1 in steps of 2^-16; for f64 a number that f32 does not hold.
+    /// A number from 0 to 1 in steps of 2^-16; for f64, a number that f32 does not represent.
     pub(in crate::fill) fn fraction(&mut self, dt: DataType) -> f64 {
         const STEP: f64 = 1.0 / 65536.0;
         let rest = if dt == DataType::F64 { self.below(1 << 16) as f64 * STEP } else { 0.0 };

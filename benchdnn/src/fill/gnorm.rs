@@ -1,5 +1,5 @@
-//! Data of group normalization: that of a layer normalization whose rows are the groups, with a
-//! scale and a shift for each channel.
+//! Data of group normalization: that of a layer normalization whose rows are the groups, with a scale and a shift for
+//! each channel.
 
 use super::Fill;
 use super::lnorm::{LnormData, LnormShape, lnorm, power_near};
@@ -15,7 +15,8 @@ pub fn gnorm(sizes: &Sizes, groups: &LnormShape, fill: Fill, seed: u64) -> Lnorm
     let channels = LnormShape { rows: 0, cols: sizes.channels, ..*groups };
     let LnormData { scale, shift, .. } = lnorm(&channels, fill, seed);
     if fill == Fill::Exact && !scale.is_empty() && sizes.positions > 0 {
-        // Makes scale*diff_dst what a row without a scale has. This is exact: scales are powers of two.
+        // Makes scale*diff_dst equal to the gradient of a row without a scale. This is exact, because scales are powers
+        // of two.
         for (i, diff_dst) in data.diff_dst.iter_mut().enumerate() {
             let scale = scale[i / sizes.positions % sizes.channels];
             *diff_dst /= power_near(groups.factor(scale));

@@ -1,8 +1,8 @@
-//! Data: exact for comparing with the oracle, random for comparing the library with itself, and
-//! quick for measuring.
+//! Data: exact data for comparing with the oracle, random data for comparing the library with itself, and
+//! quickly made data for measuring.
 //!
 //! The same problem, fill and seed give the same data on every machine and thread count. Each
-//! driver has a module here for its own tensors; the tensors of attributes are filled for all.
+//! driver has a module here for its own tensors; all share the data of attributes.
 
 mod attribute;
 pub mod elementwise;
@@ -22,11 +22,11 @@ pub use reorder::reorder;
 pub use rope::{RopeData, RopeFill, rope};
 pub use softmax::{SoftmaxData, softmax};
 
-/// What data is for.
+/// What data is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fill {
-    /// Statistics that are exact in f32 in any order of summation, and results that expose the
-    /// known mistakes; for correctness.
+    /// Statistics that are exact in f32 in any order of summation, and results that expose the known mistakes; for
+    /// correctness.
     Exact,
     /// Realistic values, and rows of extreme magnitude; for comparing bits.
     Random,

@@ -1,5 +1,5 @@
-//! Data of a reorder: values of src's type over its whole range, different neighbours, many of
-//! which dst's type has to round or cannot represent.
+//! Data of a reorder: values over the whole range of src's type, with different neighbours. dst's type has to round
+//! many of them or cannot represent them.
 
 use crate::data_type::DataType;
 
@@ -13,19 +13,19 @@ fn value(i: usize, src: DataType, dst: DataType) -> f64 {
     let value = match src {
         DataType::S8 => (i * 37 % 256) as f64 - 128.0,
         DataType::U8 => (i * 37 % 256) as f64,
-        // Occasionally a value that f32 does not have, or an extreme one.
+        // Occasionally a value that f32 does not represent, or an extreme one.
         DataType::S32 => match i % 7 {
             0 => number * 8_388_593.0,
             _ => number,
         },
-        // Fractions that integers and short types have to round, halves included.
+        // Fractions that integers and short types have to round, including halves.
         _ => match i % 11 {
             3 => number * 1.000_001_3,
-            // Only f64 and s32 have these.
+            // Only f64 and s32 represent these.
             5 if src == DataType::F64 => number * 8_388_593.3,
             5 => number * 300.7,
             7 => number / 512.0,
-            // Infinities are kept; integers saturate.
+            // Infinities stay infinite; integers saturate.
             9 if i % 143 == 9 && !src.is_integer() => f64::INFINITY.copysign(number),
             _ => number / 8.0,
         },

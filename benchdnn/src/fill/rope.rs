@@ -1,14 +1,14 @@
-//! Data of a rope: elements of moderate size and both signs; positions far beyond today's contexts, including the first
-//! ones and those around powers of two; the frequencies of a model.
+//! Data of a rope: elements of moderate size with both signs; positions far beyond current contexts, including the
+//! first ones and those around powers of two; a model's frequencies.
 
 use super::Fill;
 use super::generator::Generator;
 use crate::data_type::DataType;
 
-/// What decides the data of a problem.
+/// The parameters of a problem's data.
 #[derive(Clone, Copy, Debug)]
 pub struct RopeFill {
-    /// Elements of src beside diff_dst, and their type; 0 without.
+    /// Elements of src besides diff_dst, and their type; 0 without.
     pub src: (usize, DataType),
     /// Elements of the input.
     pub count: usize,
@@ -16,7 +16,7 @@ pub struct RopeFill {
     pub data_type: DataType,
     /// Numbers of positions.
     pub positions: usize,
-    /// Positions are below.
+    /// The positions are below this number.
     pub limit: usize,
     /// Pairs that are rotated.
     pub pairs: usize,
@@ -33,7 +33,7 @@ pub struct RopeFill {
 pub struct RopeData {
     /// src, or diff_dst.
     pub input: Vec<f64>,
-    /// src beside diff_dst.
+    /// src besides diff_dst.
     pub src: Vec<f64>,
     /// Positions.
     pub positions: Vec<f64>,
@@ -81,7 +81,7 @@ pub fn rope(p: &RopeFill, fill: Fill) -> RopeData {
     let largest = p.limit.max(1) as u64 - 1;
     let positions = (0..p.positions).map(|at| {
         let position = match at % 5 {
-            // The last position, and the largest of the contexts before it.
+            // The last position, and the largest of shorter contexts.
             0 => largest >> (at / 5 % 20),
             1 => at as u64,
             _ => generator.below(largest + 1),
@@ -105,7 +105,7 @@ pub fn rope(p: &RopeFill, fill: Fill) -> RopeData {
         scale: (0..p.scale.0)
             .map(|_| p.scale.1.round(0.5 + scale.below(64) as f64 / 64.0))
             .collect(),
-        // One each, from the last slot down.
+        // One for each token, from the last slot down.
         slots: (0..tokens).map(|token| (slots - 1 - token) as f64).collect(),
     }
 }

@@ -39,7 +39,7 @@ fn generator(stream: Stream, index: usize) -> Generator {
 }
 
 /// The magnitude of a row. Every other head has rows so small that products of two bf16 are subnormal; implementations
-/// may multiply the remaining heads with other instructions.
+/// may multiply the other heads with other instructions.
 fn unit(
     (stream, head): (Stream, usize),
     fill: Fill,
@@ -91,7 +91,7 @@ pub fn mask(count: usize, data_type: DataType) -> Vec<f64> {
     (0..count).map(one).collect()
 }
 
-/// Scales of keys or values, so that these are of the usual size.
+/// Scales of keys or values that give them the usual magnitude.
 pub fn scales(stream: Stream, count: usize) -> Vec<f64> {
     let mut generator = generator(stream, 0);
     (0..count)
@@ -130,7 +130,7 @@ pub fn lengths(stream: Stream, sequences: usize, most: usize) -> Vec<f64> {
     (0..sequences).map(one).collect()
 }
 
-/// The pages of each sequence, taken from `pool` in no particular order; the first two sequences share their first
+/// The pages of each sequence, taken from `pool` in no particular order. The first two sequences share their first
 /// page. Entries beyond the lengths are not pages.
 pub fn pages(
     (sequences, pages): (usize, usize),

@@ -1,6 +1,5 @@
-//! Data of a softmax: in each row a few elements near the largest share most of the result, and
-//! rows lie far from 0 on both sides, where the exponential overflows unless the maximum is
-//! subtracted.
+//! Data of a softmax. In each row a few elements near the largest share most of the result. Rows are far from 0 on both
+//! sides, where the exponential overflows unless the maximum is subtracted.
 
 use super::Fill;
 use super::generator::Generator;
@@ -63,7 +62,7 @@ pub fn softmax(
     data
 }
 
-/// Where the values of a row begin.
+/// The base of a row's values.
 fn start_of_row(src_dt: DataType, generator: &mut Generator) -> f64 {
     match src_dt {
         DataType::U8 => 60.0,
@@ -72,7 +71,7 @@ fn start_of_row(src_dt: DataType, generator: &mut Generator) -> f64 {
     }
 }
 
-/// An element of a row that begins at 0.
+/// An element of a row with base 0.
 fn element(src_dt: DataType, fill: Fill, col: usize, generator: &mut Generator) -> f64 {
     if fill != Fill::Exact {
         return 3.0 * generator.normal();
@@ -82,6 +81,6 @@ fn element(src_dt: DataType, fill: Fill, col: usize, generator: &mut Generator) 
         false => (generator.below(16) as f64 / 8.0, 4.0 + generator.below(48) as f64 / 4.0),
     };
     let near = if src_dt == DataType::F64 { near + generator.fraction(src_dt) } else { near };
-    // One in six, the first among them.
+    // One in six, including the first.
     if col == 0 || generator.below(6) == 0 { near } else { near - below }
 }

@@ -7,7 +7,7 @@ use crate::oracle::steps::sum;
 use crate::steps::Residual;
 use rayon::prelude::*;
 
-/// Fewer elements are not worth handing to another thread.
+/// With fewer elements, handing work to another thread does not pay.
 const GRAIN: usize = 16 * 1024;
 
 /// Streams of random numbers.
@@ -65,7 +65,7 @@ pub(super) fn split(
     residuals
 }
 
-/// A residual for random rows, of the magnitude of the row and now and then much larger.
+/// A residual for random rows, with the magnitude of the row and occasionally much larger.
 pub(super) fn random_residual(dt: DataType, cols: usize, seed: u64, src: &[f64]) -> Vec<f64> {
     let mut values = vec![0.0; src.len()];
     (values.par_chunks_mut(cols.max(1))).zip(src.par_chunks(cols.max(1))).enumerate().for_each(
@@ -74,7 +74,7 @@ pub(super) fn random_residual(dt: DataType, cols: usize, seed: u64, src: &[f64])
             let squares: f64 = src.iter().map(|x| x * x).sum();
             let size = (squares / src.len() as f64).sqrt().clamp(1e-30, 1e30);
             let factor = [0.25, 1.0, 1.0, 16.0][generator.below(4) as usize];
-            // Within the range of f16.
+            // Stays within the range of f16.
             let most = if dt == DataType::F16 { 16_000.0 } else { f64::MAX };
             let size = (factor * size).min(most);
             values.iter_mut().for_each(|value| *value = dt.round(size * generator.normal()));
@@ -83,8 +83,8 @@ pub(super) fn random_residual(dt: DataType, cols: usize, seed: u64, src: &[f64])
     values
 }
 
-/// The elements of a gate: multiples of 1/16 from 1/4 to 4, three of four positive. Random ones reach
-/// further, to where the exponential overflows.
+/// The elements of a gate: multiples of 1/16 from 1/4 to 4, three of four positive. Random ones extend to where the
+/// exponential overflows.
 pub(super) fn gate(dt: DataType, fill: Fill, cols: usize, seed: u64, count: usize) -> Vec<f64> {
     let mut values = vec![0.0; count];
     values.par_chunks_mut(cols.max(1)).enumerate().for_each(|(row, values)| {

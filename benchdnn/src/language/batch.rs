@@ -1,7 +1,7 @@
-//! Finding and reading batch files.
+//! Finds and reads batch files.
 //!
 //! A name is looked up beside the file that includes it (on the command line, and from a pipe, in
-//! the current folder), then among the files of `inputs/<driver>/`. Those are compiled in, so that
+//! the current folder), then among the files of `inputs/<driver>/`. Those are compiled in, so
 //! `--batch=test_lnorm_ci` means the same everywhere and needs no installed files. They are also
 //! found by a path that ends in `inputs/<driver>/<file>`, as oneDNN's users write it.
 
@@ -45,7 +45,7 @@ pub fn open(file: &str, folder: &Folder, driver: &str) -> Result<Batch, Unusable
     let mut tried = Vec::new();
     if let Folder::Disk(folder) = folder {
         let path = folder.join(file);
-        // Pipes are accepted too.
+        // Pipes are also accepted.
         if path.exists() && !path.is_dir() {
             return read(&path);
         }
@@ -75,7 +75,7 @@ fn read(path: &Path) -> Result<Batch, Unusable> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path)
         .map_err(|error| Unusable::Missing(format!("cannot read {name}: {error}")))?;
-    // A pipe has no folder of its own: names in it are relative to the current one.
+    // A pipe has no folder, so names in it are relative to the current one.
     let folder = match path.is_file() {
         true => path.parent().map(Path::to_path_buf).unwrap_or_default(),
         false => PathBuf::new(),

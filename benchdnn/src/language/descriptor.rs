@@ -4,7 +4,7 @@ use super::token::quote;
 use super::value::{BadValue, integer, list, starts};
 use std::ops::RangeInclusive;
 
-/// More elements than fit into any machine's memory, but few enough that no product overflows.
+/// More elements than fit any machine's memory, but few enough that no product overflows.
 pub(crate) const MOST_ELEMENTS: u64 = 1 << 44;
 
 /// Dimensions and name, as written: `8x128x1024_n"name"`.
@@ -17,7 +17,7 @@ pub struct Descriptor {
 }
 
 impl Descriptor {
-    /// Reads one whose number of dimensions is in the range.
+    /// Reads a descriptor whose number of dimensions is in the range.
     pub fn parse(text: &str, dimensions: &RangeInclusive<usize>) -> Result<Descriptor, BadValue> {
         let (dims, name) = match text.find('n') {
             Some(at) => (&text[..at], Some((at + 1, &text[at + 1..]))),
@@ -47,7 +47,7 @@ impl Descriptor {
         let (pieces, dims) = (dims, list(dims, 'x', read)?);
         if !dimensions.contains(&dims.len()) {
             let (fewest, most) = (dimensions.start(), dimensions.end());
-            // At the first dimension that is too many, or where the next one is missing.
+            // At the first extra dimension, or where the next one is missing.
             let at = pieces.match_indices('x').nth(most - 1).map_or(pieces.len(), |(at, _)| at + 1);
             return Err(BadValue::at(
                 at,
@@ -86,7 +86,7 @@ impl Descriptor {
     }
 }
 
-/// A guess at what wrong dimensions mean.
+/// A guess at the meaning of wrong dimensions.
 fn hint(dims: &str) -> String {
     let joined = dims.replace([',', '*', 'X', '\u{d7}'], "x");
     let is_right = joined.split('x').all(|dim| integer(dim, 0..=MOST_ELEMENTS).is_ok());

@@ -1,7 +1,7 @@
-//! The options of one driver as a clap command: recognising a word, and printing help.
+//! The options of one driver as a clap command, which recognizes a word and prints help.
 //!
 //! The order of options and problems matters, but clap's matches do not preserve it. So each word
-//! is parsed by itself: clap recognises names and values and prints the help, and the state machine
+//! is parsed by itself: clap recognizes names and values and prints the help, and the state machine
 //! sees the words in order.
 
 use super::options::Info;
@@ -10,7 +10,7 @@ use clap::ValueHint::{FilePath, Other};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command};
 
-/// Drivers of oneDNN's benchdnn, which are not misspelt options.
+/// Drivers of oneDNN's benchdnn, which are not misspelled options.
 const ELSEWHERE: &[&str] = &[
     "binary",
     "bnorm",
@@ -42,7 +42,7 @@ const ELSEWHERE: &[&str] = &[
 /// The placeholder of an option with an optional value, `true` by default.
 const SWITCH: &str = "[BOOL]";
 
-/// The placeholders of paths, which completions offer files for.
+/// The placeholders of paths, for which completions offer files.
 const FILES: [&str; 3] = ["FILE", "LIB[,NAME=VALUE...]", "PREFIX"];
 
 /// An option as written: its name and, unless it is a switch, its value.

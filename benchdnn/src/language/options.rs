@@ -1,4 +1,4 @@
-//! Tables of options: one row holds an option's name, help, default and meaning.
+//! Tables of options: one row has an option's name, help, default and meaning.
 //!
 //! The parser, the help text and the default state are all derived from these rows (by
 //! [`Grammar`](super::grammar::Grammar) and [`defaults`]), so they cannot disagree. A table belongs
@@ -6,15 +6,14 @@
 
 use super::value::BadValue;
 
-/// The documentation of an option, and what the parser needs to recognise it.
+/// The documentation of an option, and the data that the parser needs to recognize it.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
     /// The name after `--`.
     pub name: &'static str,
     /// The letter after `-`, if there is one.
     pub short: Option<char>,
-    /// The placeholder of the value (`DIR`); `[BOOL]` for one that may be left out, empty for a
-    /// switch.
+    /// The placeholder of the value (`DIR`); `[BOOL]` if the value may be omitted, empty for a switch.
     pub value: &'static str,
     /// The heading under which the help lists it.
     pub topic: &'static str,
@@ -25,7 +24,7 @@ pub struct Info {
 }
 
 impl Info {
-    /// A list of values that a driver's problems multiply by.
+    /// A list of values by which a driver's problems are multiplied.
     pub const fn list(
         topic: &'static str,
         name: &'static str,
@@ -59,7 +58,7 @@ pub fn defaults<S: Default>(table: &[Opt<S>]) -> S {
     state
 }
 
-/// Replaces each item by one item for each of the values: this is how lists multiply out.
+/// Replaces each item by one item for each of the values. This is how lists multiply out.
 pub fn multiply<P: Clone, T>(items: &mut Vec<P>, values: &[T], set: impl Fn(&mut P, &T)) {
     let with = |item: &P, value| {
         let mut item = item.clone();
@@ -73,8 +72,8 @@ pub fn multiply<P: Clone, T>(items: &mut Vec<P>, values: &[T], set: impl Fn(&mut
         .collect();
 }
 
-/// Sets the option `name`; `None` if the table has no such option. An empty value is the default of a
-/// list, as in oneDNN's batch files, and of options that are empty by default.
+/// Sets the option `name`; `None` if the table has no such option. An empty value means the default for lists, as in
+/// oneDNN's batch files, and for options that are empty by default.
 pub fn set<S>(
     table: &[Opt<S>],
     state: &mut S,

@@ -1,6 +1,6 @@
 //! Words of the language, and the source position of each of their characters.
 //!
-//! The shell has split the command line; batch files are split here by similar rules: white space
+//! The shell has split the command line. Batch files are split here by similar rules: white space
 //! separates words, `#` at the start of a word comments out the rest of the line, quotes group and
 //! are removed, and a backslash at the end of a line joins the next word to the previous one. A
 //! word remembers the line and column of every byte, so that errors can point into it.
@@ -8,7 +8,7 @@
 use std::fmt;
 use std::rc::Rc;
 
-/// What a word was read from.
+/// Where a word was read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The command line; arguments count from 1.
@@ -72,7 +72,7 @@ impl Token {
 struct Word {
     text: String,
     positions: Vec<(usize, usize)>,
-    /// A pair of quotes makes a word even if it is empty.
+    /// Whether a word has begun: a pair of quotes makes a word even if it is empty.
     started: bool,
 }
 

@@ -17,7 +17,7 @@ impl BadValue {
         BadValue { offset: 0, message: message.into() }
     }
 
-    /// The same, `offset` bytes into the text.
+    /// A value that is wrong from byte `offset` on.
     pub fn at(offset: usize, message: impl Into<String>) -> BadValue {
         BadValue { offset, message: message.into() }
     }
@@ -68,7 +68,7 @@ pub fn pair<T>(
     }
 }
 
-/// Picks the value whose name is `text`, in any case.
+/// The value whose name is `text`, ignoring case.
 pub fn one_of<T: Copy>(text: &str, choices: &[(&str, T)]) -> Result<T, BadValue> {
     choices
         .iter()
@@ -77,7 +77,7 @@ pub fn one_of<T: Copy>(text: &str, choices: &[(&str, T)]) -> Result<T, BadValue>
         .ok_or_else(|| BadValue::new(none_of(text, choices)))
 }
 
-/// Picks the value whose name is exactly `text`.
+/// The value whose name is exactly `text`.
 pub fn exactly_one_of<T: Copy>(text: &str, choices: &[(&str, T)]) -> Result<T, BadValue> {
     match choices.iter().find(|(name, _)| *name == text) {
         Some(&(_, value)) => Ok(value),

@@ -112,7 +112,7 @@ functions! {
 #[derive(Debug)]
 pub struct PrimitiveAttr(Option<Handle<norm_primitive_attr>>);
 
-/// Fills a table: with the functions that the program is linked with, or the opened library's.
+/// Fills a table with the functions that the program is linked with, or with an opened library's.
 macro_rules! table {
     ($connection:expr, $table:ident) => {
         match $connection.source() {
@@ -144,7 +144,7 @@ impl PrimitiveAttr {
         Ok(PrimitiveAttr(Some(attr)))
     }
 
-    /// The handle of attributes that can be changed; they are created if there are none.
+    /// The handle of attributes that can be changed. Creates them if there are none.
     pub(super) fn or_created(
         &mut self,
         connection: &Connection,
@@ -216,7 +216,7 @@ impl Builder<'_> {
         self.later_modes(attributes)
     }
 
-    /// The modes whose functions a library may lack, as far as they are not the defaults.
+    /// Sets the modes that are not at their defaults and whose functions a library may lack.
     fn later_modes(&self, attributes: &Attributes) -> Result<(), Refusal> {
         let (connection, attr) = (self.connection, self.attr.raw());
         let modes = table!(connection, Modes);
@@ -420,7 +420,7 @@ fn groups(quantization: &Quantization) -> Vec<norm_dim_t> {
     quantization.groups.iter().map(|&group| group as norm_dim_t).collect()
 }
 
-/// The descriptor of an operand: by its tag, or with a layout of the library's choice.
+/// The descriptor of an operand, by its tag or with a layout that the library chooses.
 fn tensor_desc(connection: &Connection, tensor: &AttributeTensor) -> Result<MemoryDesc, Refusal> {
     let (dims, dt) = (&tensor.dims, tensor.data_type);
     let tag = match &tensor.source {

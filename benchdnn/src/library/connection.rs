@@ -20,11 +20,11 @@ pub struct Connection {
     // The stream is dropped before its engine.
     stream: Handle<norm_stream>,
     engine: Handle<norm_engine>,
-    /// The library's default, or its environment's.
+    /// The library's default level, or that of the environment.
     initial_isa: norm_cpu_isa_t,
 }
 
-/// The number of OpenMP's threads for the calls of the calling thread.
+/// Sets the number of OpenMP's threads for the calling thread.
 #[derive(Clone, Copy, Debug)]
 struct OpenMp {
     set_num_threads: unsafe extern "C" fn(c_int),
@@ -54,7 +54,7 @@ impl Connection {
 
     /// A library that was opened.
     pub fn opened(opened: Opened) -> Result<Connection, Refusal> {
-        // A library with oneDNN's names has oneDNN's meanings of them, which `Own` does not fit.
+        // In a library with oneDNN's names, they have oneDNN's meanings, which differ from those in `Own`.
         let own = if opened.prefix() == "norm" { Some(Own::opened(&opened)?) } else { None };
         Connection::new(Library::opened(&opened)?, own, Some(opened))
     }
@@ -75,12 +75,12 @@ impl Connection {
                 unsafe { (library.stream_create)(stream, engine.raw(), norm_stream_default_flags) };
             check("stream_create", status)
         })?;
-        // SAFETY: the function takes nothing.
+        // SAFETY: the function has no parameters.
         let effective_isa = |own: Own| unsafe { (own.get_effective_cpu_isa)() };
         let initial_isa = own.map_or(norm_cpu_isa_default, effective_isa);
         if let (Some(own), None) = (own, &opened) {
             // Read the environment now, before `--compare` changes it for another library.
-            // SAFETY: the function takes nothing.
+            // SAFETY: the function has no parameters.
             unsafe { (own.get_num_threads)() };
         }
         let openmp = if own.is_none() { opened.as_ref().and_then(OpenMp::of) } else { None };
@@ -97,14 +97,14 @@ impl Connection {
         self.opened.as_ref()
     }
 
-    /// Whether its number of threads can be set: if the threads are its own or OpenMP's.
+    /// Whether the number of threads can be set: it can if the threads are the library's own or OpenMP's.
     pub fn sets_threads(&self) -> bool {
         self.own.is_some() || self.openmp.is_some()
     }
 
     /// The library's version, as in `3.2.0`.
     pub fn version(&self) -> String {
-        // SAFETY: the function takes nothing and returns a structure that the library keeps.
+        // SAFETY: the function has no parameters and returns a structure that the library keeps.
         let version = unsafe { (self.library.version)().as_ref() };
         version.map_or_else(String::new, |version| {
             format!("{}.{}.{}", version.major, version.minor, version.patch)
@@ -171,13 +171,13 @@ impl Control for Rc<Connection> {
             CpuIsa::Avx512Amx => norm_cpu_isa_avx512_core_amx,
             CpuIsa::Neon => norm_cpu_isa_neon,
         };
-        // SAFETY: the function takes any value.
+        // SAFETY: the function accepts any value.
         let status = unsafe { (own.set_max_cpu_isa)(value) };
         if status == norm_unimplemented {
             return Ok(false);
         }
         self.check("set_max_cpu_isa", status)?;
-        // SAFETY: the function takes nothing.
+        // SAFETY: the function has no parameters.
         let effective = unsafe { (own.get_effective_cpu_isa)() };
         Ok(isa == CpuIsa::Default || effective == value)
     }
@@ -186,12 +186,12 @@ impl Control for Rc<Connection> {
         let count = c_int::try_from(threads).unwrap_or(c_int::MAX);
         match (&self.own, &self.openmp) {
             (Some(own), _) => {
-                // SAFETY: the function takes any value.
+                // SAFETY: the function accepts any value.
                 self.check("set_num_threads", unsafe { (own.set_num_threads)(count) })
             }
             (None, Some(openmp)) => {
                 let count = if count == 0 { openmp.initial } else { count };
-                // SAFETY: the function takes any positive number.
+                // SAFETY: the function accepts any positive number.
                 unsafe { (openmp.set_num_threads)(count) };
                 Ok(())
             }
@@ -201,13 +201,13 @@ impl Control for Rc<Connection> {
     }
 
     fn threads(&self) -> u64 {
-        // SAFETY: the function takes nothing.
+        // SAFETY: the function has no parameters.
         let threads = self.own.map_or(0, |own| unsafe { (own.get_num_threads)() });
         u64::try_from(threads).unwrap_or(0)
     }
 
     fn last_threads(&self) -> u64 {
-        // SAFETY: the function takes nothing.
+        // SAFETY: the function has no parameters.
         let threads = self.own.map_or(0, |own| unsafe { (own.get_last_num_threads)() });
         u64::try_from(threads).unwrap_or(0)
     }

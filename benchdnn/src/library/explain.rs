@@ -1,4 +1,4 @@
-//! `norm_explain` on data of the harness.
+//! `norm_explain` on the harness's data.
 
 use super::{Connection, functions, objects};
 use crate::data_type::DataType;
@@ -23,7 +23,7 @@ functions! {
     }
 }
 
-/// A dense tensor with these elements, of these dimensions.
+/// A dense tensor with these dimensions and elements.
 fn tensor(
     connection: &Connection,
     dims: &[usize],
@@ -50,7 +50,7 @@ pub(super) fn explain(
     let scale = scale.transpose()?;
     let weights = scale.as_ref().map_or(ptr::null(), |(_, memory)| memory.raw().cast_const());
     let flags = if rms_norm { norm_rms_norm } else { norm_normalization_flags_none };
-    // SAFETY: the structures have numbers alone, for which 0 is valid.
+    // SAFETY: the structures only have numbers, for which 0 is valid.
     let (mut found, mut remedies): (norm_explanation_t, [norm_remedy_t; NORM_REMEDIES as usize]) =
         unsafe { (zeroed(), zeroed()) };
     // SAFETY: the memories are alive, and there is room for the result.
@@ -62,7 +62,7 @@ pub(super) fn explain(
         unsafe { (functions.explain_remedies)(src.raw(), weights, epsilon, flags, -1, list) };
     connection.check("explain_remedies", status)?;
     let write = |text: *mut c_char, size| {
-        // SAFETY: the explanation and the remedies are whole, and `text` has `size` bytes.
+        // SAFETY: the explanation and the remedies are complete, and `text` has `size` bytes.
         unsafe { (functions.explanation_text)(&found, remedies.as_ptr(), text, size) }
     };
     let mut bytes = vec![0u8; write(ptr::null_mut(), 0)];

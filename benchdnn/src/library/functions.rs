@@ -1,4 +1,4 @@
-//! Tables of C functions: those linked into the program, or those of an opened shared library.
+//! Tables of C functions, either linked into the program or from an opened shared library.
 
 use crate::executor::{Refusal, RefusalKind};
 use libloading::Library as SharedObject;
@@ -47,13 +47,13 @@ macro_rules! functions {
 }
 pub(crate) use functions;
 
-/// The prefixes of libraries' functions, in order of preference. A library with both is used by
-/// oneDNN's names, by which it is to be compared.
+/// The prefixes of libraries' functions, in order of preference. A library with both is used by oneDNN's names, under
+/// which it is compared.
 const PREFIXES: [&str; 2] = ["dnnl", "norm"];
 
 /// A shared library that stays open until the program ends.
 pub struct Opened {
-    // Closing it would unmap code that its own threads execute.
+    // Closing it would unmap code that its own threads are executing.
     handle: &'static SharedObject,
     prefix: &'static str,
 }
@@ -61,7 +61,7 @@ pub struct Opened {
 impl Opened {
     /// Opens the library at `path` and determines its prefix.
     pub fn open(path: &str) -> Result<Opened, Refusal> {
-        // SAFETY: the user named the library; its initialisation is as trusted as the program.
+        // SAFETY: the user named the library, so its initialization is as trusted as the program.
         let handle = unsafe { open_locally(path) }
             .map_err(|error| failure(format!("cannot open {path}: {}", reason(&error))))?;
         let handle: &'static SharedObject = Box::leak(Box::new(handle));
@@ -89,7 +89,7 @@ impl Opened {
     /// `F` is a pointer to a function with the prototype of that function.
     pub unsafe fn function<F: Copy>(&self, name: &str) -> Result<F, Refusal> {
         let name = format!("{}_{name}", self.prefix);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.symbol(&name) }.ok_or_else(|| Refusal {
             kind: RefusalKind::Unimplemented,
             message: format!("the library has no {name}"),
@@ -101,7 +101,7 @@ impl Opened {
     /// # Safety
     /// `F` is a pointer to a function with the prototype of that function.
     pub unsafe fn symbol<F: Copy>(&self, name: &str) -> Option<F> {
-        // SAFETY: the caller's promise; the library stays open.
+        // SAFETY: guaranteed by the caller; the library stays open.
         unsafe { self.handle.get::<F>(name) }.ok().map(|symbol| *symbol)
     }
 }
@@ -112,17 +112,17 @@ impl fmt::Debug for Opened {
     }
 }
 
-/// Opens with all symbols bound at once, and preferably within the library itself.
+/// Opens with all symbols bound immediately, and preferably within the library itself.
 #[cfg(unix)]
 unsafe fn open_locally(path: &str) -> Result<SharedObject, libloading::Error> {
     use libloading::os::unix;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { unix::Library::open(Some(path), unix::RTLD_NOW | unix::RTLD_LOCAL) }.map(Into::into)
 }
 
 #[cfg(not(unix))]
 unsafe fn open_locally(path: &str) -> Result<SharedObject, libloading::Error> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { SharedObject::new(path) }
 }
 

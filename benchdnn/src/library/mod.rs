@@ -1,10 +1,10 @@
 //! The library under test, called through function pointers.
 //!
-//! Nothing else in the harness calls the C functions by name: [`Library`] holds a pointer to each
+//! Nothing else in the harness calls the C functions by name: [`Library`] has a pointer to each
 //! function that all drivers need, and a driver's [`Request`] calls those that create its primitive
 //! descriptors. The pointers are those of the functions linked into the program, or of another
-//! library with the same C interface ([`Opened`]). [`Connection`] adds an engine and a stream;
-//! [`Executor`] is what the modes see, and what tests replace by a faulty library.
+//! library with the same C interface ([`Opened`]). [`Connection`] adds an engine and a stream.
+//! [`Executor`] is what the modes see, and tests replace it by a faulty library.
 
 mod attributes;
 mod connection;
@@ -36,7 +36,7 @@ use std::fmt;
 use std::ptr;
 use std::rc::Rc;
 
-/// What a primitive descriptor is created from: a driver's own type.
+/// The inputs of a primitive descriptor: a driver's own type.
 pub trait Request: Any + fmt::Debug {
     /// Creates the primitive descriptor, with the library's first implementation.
     fn create(&self, connection: &Rc<Connection>) -> Result<Box<dyn Prepared>, Refusal>;
@@ -47,7 +47,7 @@ pub trait Executor: Control {
     /// Creates a primitive descriptor with the library's first implementation.
     fn prepare(&self, request: &dyn Request) -> Result<Box<dyn Prepared>, Refusal>;
 
-    /// Why outputs have the size that they have, as lines of text.
+    /// Explains the size of outputs, in lines of text.
     fn explain(&self, _explainable: &Explainable<'_>) -> Result<String, Refusal> {
         let message = "the library has no norm_explain".to_owned();
         Err(Refusal { kind: RefusalKind::Unimplemented, message })
@@ -107,7 +107,7 @@ functions! {
 }
 
 functions! {
-    /// Functions that only this library has, or with its own meanings.
+    /// Functions that only this library has, or to which it gives its own meaning.
     pub Own {
         get_last_error = norm_get_last_error: fn() -> *const c_char;
         set_max_cpu_isa = norm_set_max_cpu_isa: fn(norm_cpu_isa_t) -> norm_status_t;
@@ -126,7 +126,7 @@ unsafe fn text(string: *const c_char) -> String {
     if string.is_null() {
         return String::new();
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned()
 }
 
@@ -148,7 +148,7 @@ pub fn data_type(data_type: crate::data_type::DataType) -> norm_data_type_t {
     }
 }
 
-/// A query's answer of type `T`, which must be the type that norm.h states for the query.
+/// The result of a query, of type `T`, which must be the type that norm.h states for it.
 fn answer<T>(initial: T, query: impl FnOnce(*mut c_void) -> norm_status_t) -> Option<T> {
     let mut result = initial;
     (query(ptr::from_mut(&mut result).cast()) == norm_success).then_some(result)

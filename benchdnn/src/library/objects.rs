@@ -1,4 +1,4 @@
-//! The library's objects as Rust values that destroy them when dropped.
+//! The library's objects as Rust values, which destroy them when dropped.
 
 use super::functions::functions;
 use super::{Connection, Library, answer, data_type};
@@ -93,7 +93,7 @@ pub fn has_tag(order: &[usize]) -> bool {
     TAGS.iter().any(|(name, _)| *name == letters)
 }
 
-/// The function that creates a descriptor by letters.
+/// The function that creates a descriptor from letters.
 pub(crate) type CreateWithStringTag = unsafe extern "C" fn(
     *mut norm_memory_desc_t,
     c_int,
@@ -116,7 +116,7 @@ impl MemoryDesc {
         MemoryDesc::with_tag(connection, dims, dt, norm_format_tag_any)
     }
 
-    /// The descriptor of no tensor.
+    /// The descriptor of an absent tensor.
     pub fn empty(connection: &Connection) -> Result<MemoryDesc, Refusal> {
         MemoryDesc::with_tag(connection, &[], DataType::U8, norm_format_tag_any)
     }
@@ -126,8 +126,8 @@ impl MemoryDesc {
         MemoryDesc(None)
     }
 
-    /// A dense descriptor with this order of dimensions: by tag, so that the library's tags are
-    /// tested, or by strides if it has no tag for the order.
+    /// A dense descriptor with this order of dimensions. It is made by tag, so that the library's tags are tested, or
+    /// by strides if the library has no tag for the order.
     pub fn ordered(
         connection: &Connection,
         dims: &[usize],
@@ -251,7 +251,7 @@ pub(super) fn layout(library: &Library, desc: const_norm_memory_desc_t) -> Optio
 }
 
 functions! {
-    /// Memory that holds one number, of oneDNN 3.8 and later.
+    /// Memory that contains one number, in oneDNN 3.8 and later.
     Scalars {
         memory_create_host_scalar = norm_memory_create_host_scalar:
         fn(*mut norm_memory_t, const_norm_memory_desc_t, *mut c_void) -> norm_status_t;

@@ -101,7 +101,7 @@ impl Prepared for PrimitiveDesc {
         let mut pairs = Vec::new();
         for argument in arguments {
             let used = self.argument_desc(argument.id);
-            // A library's descriptor of an unused argument need not fit it.
+            // A library's descriptor of an unused argument need not match it.
             let fits = objects::layout(library, used)
                 .is_some_and(|used| used.dims == argument.layout.dims);
             let memory = if objects::is_host_scalar(library, used) {
@@ -133,7 +133,7 @@ impl Prepared for PrimitiveDesc {
 struct Primitive<'a> {
     pairs: Vec<norm_exec_arg_t>,
     primitive: Handle<norm_primitive>,
-    /// The scratchpad, if the attributes leave it to the caller.
+    /// The scratchpad, if the caller provides it.
     _scratchpad: Option<(Buffer, Handle<norm_memory>)>,
     /// What the pairs point to.
     _memories: Vec<Handle<norm_memory>>,

@@ -24,7 +24,7 @@ functions! {
 }
 
 functions! {
-    /// The logarithms of softmax's sums, which are this library's own.
+    /// The logarithms of softmax's sums, which only this library has.
     Stats {
         primitive_attr_set_softmax_stats = norm_primitive_attr_set_softmax_stats:
         fn(norm_primitive_attr_t, const_norm_memory_desc_t) -> norm_status_t;
@@ -40,7 +40,7 @@ functions! {
 }
 
 impl PrimitiveAttr {
-    /// An argument has f32 scales along the dimensions of a mask.
+    /// Gives an argument f32 scales along the dimensions of a mask.
     pub fn set_scales_mask(
         &mut self,
         connection: &Connection,
@@ -53,7 +53,7 @@ impl PrimitiveAttr {
         connection.check("primitive_attr_set_scales_mask", unsafe { set(attr, argument, mask) })
     }
 
-    /// Softmax stores the logarithms of its sums in this descriptor.
+    /// Makes softmax store the logarithms of its sums in this descriptor.
     pub fn set_softmax_stats(
         &mut self,
         connection: &Connection,

@@ -1,5 +1,5 @@
-//! The attributes of the steps around a normalization. They are this library's own: another one has
-//! no such functions, and refuses.
+//! The attributes of the steps around a normalization. Only this library has them; another one has no such functions,
+//! so requests are refused.
 
 use super::attributes::PrimitiveAttr;
 use super::functions::functions;
@@ -33,7 +33,7 @@ functions! {
 pub struct ResidualRequest {
     /// What is added to src.
     pub residual: TensorRequest,
-    /// The stored sum, if it is.
+    /// The stored sum, if it is stored.
     pub sum: Option<TensorRequest>,
     /// Whether the f32 sum is normalized.
     pub exact: bool,
@@ -44,9 +44,9 @@ pub struct ResidualRequest {
 pub struct StepsRequest {
     /// What is added to src.
     pub residual: Option<ResidualRequest>,
-    /// What multiplies.
+    /// The gate and its function.
     pub gate: Option<(TensorRequest, GateFunction)>,
-    /// How many elements the mean square covers; 0 for all.
+    /// The number of elements in the mean square; 0 for all.
     pub partial: usize,
 }
 
@@ -94,8 +94,8 @@ impl PrimitiveAttr {
     }
 }
 
-/// The flags as the C interface's bits. A library without the attributes above has none of this
-/// library's own flags, and their bits may have other meanings there.
+/// The flags as the C interface's bits. A library without the attributes above has none of this library's own flags,
+/// and their bits may mean something else there.
 pub fn flag_bits(connection: &Connection, flags: Flags) -> Result<c_uint, Refusal> {
     let own = [
         (flags.plus_one, norm_scale_plus_one),

@@ -14,11 +14,11 @@ pub enum Wanted {
     Any,
     /// No descriptor is passed.
     Null,
-    /// Dense, the dimensions in this order, outermost first.
+    /// Dense, with the dimensions in this order, outermost first.
     Ordered(Vec<usize>),
     /// Dense, with this order of dimensions and these blocks, outermost first.
     Blocked(Vec<usize>, Vec<(usize, usize)>),
-    /// These very strides.
+    /// With exactly these strides.
     Strided(Layout),
 }
 
@@ -66,7 +66,7 @@ impl TensorRequest {
     }
 }
 
-/// The library's function that creates a descriptor by letters.
+/// The library's function that creates a descriptor from letters.
 fn string_tag(connection: &Connection) -> Result<CreateWithStringTag, Refusal> {
     match connection.source() {
         None => Ok(norm_memory_desc_create_with_string_tag),
@@ -75,8 +75,7 @@ fn string_tag(connection: &Connection) -> Result<CreateWithStringTag, Refusal> {
     }
 }
 
-/// The descriptor of the forward primitive that backward gets as a hint: oneDNN needs it, this
-/// library does not.
+/// The descriptor of the forward primitive that backward gets as a hint. oneDNN needs it; this library does not.
 pub(crate) fn hint(
     connection: &Connection,
     backward: bool,

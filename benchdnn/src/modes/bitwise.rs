@@ -5,9 +5,9 @@
 //!
 //! - on each instruction-set level of the machine, with each implementation of the list;
 //! - on 2 and 3 threads, repeated until all of them took part;
-//! - with each slice (a row, say) alone, and with the slices rotated. Outputs that sum over the
+//! - with each slice (such as a row) alone, and with the slices rotated. Outputs that sum over the
 //!   slices are not compared here, since they depend on all of them and their order;
-//! - with the problem's excerpts: a query alone, say, or other keys around those that it sees;
+//! - with the problem's excerpts, such as a query alone, or with other keys around those that it sees;
 //! - with padded rows, tensors one element off their alignment, in place and not;
 //! - for a caller that has set another floating-point mode; and repeated.
 //!
@@ -30,28 +30,28 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Numbers of threads beside the baseline's one.
+/// Numbers of threads besides the baseline's one.
 const THREADS: [u64; 2] = [2, 3];
-/// Executions before giving up on seeing all threads take part, and how many of them follow each
-/// other without a check. A thread that sleeps comes too late to a short problem; one that has just
-/// worked is still awake when the next execution begins.
+/// The number of executions after which to stop waiting for all threads to take part, and how many of them follow each
+/// other without a check. A sleeping thread comes too late for a short problem; one that has just worked is still awake
+/// when the next execution begins.
 const BURSTS: usize = 8;
 const BURST: usize = 32;
 /// When to give up on a problem whose single execution takes long.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Executions of the same primitive on the same data.
 const REPEATS: usize = 3;
-/// Elements up to which every slice is run alone; of larger problems, this many, spread evenly.
+/// Problems with up to this many elements run every slice alone. Larger ones run the number below, spread evenly.
 const EVERY_SLICE: usize = 1 << 20;
 const SOME_SLICES: usize = 64;
 /// Unused elements between rows: fewer than a vector and odd, so every row is aligned differently.
 const PADDING: usize = 3;
 
-/// Runs the problem in every way and compares.
+/// Runs the problem in every way and compares the results.
 pub(super) fn check(case: &Case<'_>, reporter: &mut Reporter<'_>) -> Result<Outcome, End> {
     let mut comparison = Comparison::baseline(case, reporter)?;
     let result = comparison.all();
-    // For later problems and modes.
+    // Restores the settings for later problems and modes.
     case.set_machine()?;
     result?;
     let Comparison { summary, differences, shared, runs, .. } = comparison;
@@ -70,12 +70,12 @@ pub(super) fn check(case: &Case<'_>, reporter: &mut Reporter<'_>) -> Result<Outc
 struct Comparison<'c> {
     case: &'c Case<'c>,
     specs: Vec<Spec>,
-    /// None if the problem cannot be taken apart.
+    /// None if the problem has no slices.
     slices: Option<Slices>,
     prepared: Box<dyn Prepared>,
     tensors: Vec<Tensor>,
     baseline: Vec<Output>,
-    /// What was compared, for people.
+    /// A readable list of what was compared.
     summary: Vec<String>,
     /// What differed.
     differences: Vec<String>,
@@ -135,7 +135,7 @@ impl<'c> Comparison<'c> {
         Ok(())
     }
 
-    /// Compares the slices of a run with those of the baseline that they are.
+    /// Compares the slices of a run with the baseline's slices that they repeat.
     fn compare_slices(
         &mut self,
         what: &str,
@@ -164,7 +164,7 @@ impl<'c> Comparison<'c> {
         Ok(())
     }
 
-    /// Counts a run; `None` if it did what it must not.
+    /// Counts a run; `None` if it violated the contract.
     fn outputs(
         &mut self,
         what: &str,
@@ -252,7 +252,7 @@ impl<'c> Comparison<'c> {
         let few = self.specs[0].count() <= EVERY_SLICE;
         let tried = if few { count } else { count.min(SOME_SLICES) };
         for i in 0..tried {
-            // First and last are among them.
+            // The first and the last are included.
             let slice = if tried > 1 { i * (count - 1) / (tried - 1) } else { 0 };
             let tensors = self.with_slices(&layouts, slices, &[slice]);
             let result = run_once(&*prepared, &tensors, self.case.placement(), None);
@@ -291,10 +291,10 @@ impl<'c> Comparison<'c> {
         self.padded(placement)
     }
 
-    /// In place if the problem is not, and the other way round.
+    /// Runs in place if the problem is not in place, and vice versa.
     fn other_place(&mut self, placement: Placement) -> Result<(), End> {
         let problem = self.case.problem;
-        // A sum adds to other values in place.
+        // In place, a sum adds to other values.
         let sums = problem.attributes().reads_dst();
         let Some(pair) = problem.inplace_pair() else { return Ok(()) };
         if sums || !self.case.can_work_in_place(&[pair], &*self.prepared)? {
@@ -374,7 +374,7 @@ impl<'c> Comparison<'c> {
     fn with_slices(&self, layouts: &[Layout], slices: &Slices, order: &[usize]) -> Vec<Tensor> {
         let mut tensors = self.with_layouts(layouts);
         for (tensor, spec) in tensors.iter_mut().zip(&self.specs) {
-            // Outputs, and what is updated in place, have no elements of their own.
+            // Outputs, and tensors that are updated in place, have no elements of their own.
             if !spec.sliced || tensor.elements.is_empty() {
                 continue;
             }
@@ -391,13 +391,13 @@ fn spec(specs: &[Spec], id: i32) -> &Spec {
     specs.iter().find(|spec| spec.id == id).expect("an argument of the problem")
 }
 
-/// Elements of a tensor in each slice.
+/// The number of elements of a tensor in each slice.
 fn per_slice(slices: &Slices, spec: &Spec) -> usize {
     spec.dims[slices.dims.len()..].iter().product()
 }
 
-/// Whether a tensor of an attribute differs along some of the slices' dimensions alone, so that
-/// slices cannot be taken out or moved.
+/// Whether a tensor of an attribute differs along only some of the slices' dimensions, so that slices cannot be taken
+/// out or moved.
 fn are_bound(slices: &Slices, problem: &dyn Problem, specs: &[Spec]) -> bool {
     let (ndims, leading) = (specs[0].dims.len(), slices.dims.len());
     specs[problem.own_tensors().len()..].iter().any(|spec| {

@@ -1,14 +1,14 @@
 //! Recent results of the oracle.
 //!
-//! A batch runs the same shape in many layouts, and the oracle would otherwise take most of its
-//! time.
+//! A batch runs the same shape in many layouts, and without a cache the oracle would need most of
+//! the time.
 
 use super::inputs;
 use crate::fill::Fill;
 use crate::problem::{Data, Expected, Key, Problem};
 use std::rc::Rc;
 
-/// The data of a problem and what the oracle expects.
+/// The data of a problem and the expected results.
 #[derive(Debug)]
 pub(super) struct Prediction {
     pub(super) data: Data,
@@ -16,13 +16,13 @@ pub(super) struct Prediction {
 }
 
 impl Prediction {
-    /// Asks the oracle about the problem with this data.
+    /// Runs the oracle on the problem with this data.
     pub(super) fn of(problem: &dyn Problem, data: Data) -> Prediction {
         let expected = problem.expected(&data);
         Prediction::with_attributes(problem, data, expected)
     }
 
-    /// What attributes make of the oracle's results.
+    /// Applies the attributes to the oracle's results.
     fn with_attributes(problem: &dyn Problem, data: Data, plain: Vec<Expected>) -> Prediction {
         let expected = match problem.attributes().is_default() {
             true => plain,
@@ -35,7 +35,7 @@ impl Prediction {
         self.expected.iter().find(|expected| expected.id == id)
     }
 
-    /// The memory that it takes, without what it shares with `plain`.
+    /// The memory that it uses, without what it shares with `plain`.
     fn bytes(&self, plain: Option<&Prediction>) -> usize {
         let shared = plain.map_or(0, |plain| plain.data.len());
         let own = |expected: &&Expected| {
@@ -60,12 +60,12 @@ struct Entry {
 pub struct Cache {
     entries: Vec<Entry>,
     bytes: usize,
-    /// Most bytes that it holds.
+    /// The most bytes that it may contain.
     limit: usize,
 }
 
-/// Most bytes that the cache holds. The batches vary flags and attributes innermost and layouts
-/// outermost, so a layout finds the predictions of the previous one only if all of them are kept.
+/// The most bytes in the cache. The batches vary flags and attributes innermost and layouts outermost, so a layout
+/// finds the predictions of the previous one only if all of them are kept.
 const CACHED_BYTES: usize = 1 << 30;
 
 impl Default for Cache {
@@ -103,8 +103,8 @@ impl Cache {
         entries.find(|entry| entry.key == *key).map(|entry| entry.prediction.clone())
     }
 
-    /// Keeps a prediction if there is room, after those of other families are dropped. Dropping the
-    /// oldest of the same family would lose all of them where they alternate and do not all fit.
+    /// Keeps a prediction if there is room after those of other families are dropped. Dropping the oldest of the same
+    /// family instead would lose all of them if they alternate and do not all fit.
     fn keep(
         &mut self,
         key: Key,
@@ -204,7 +204,7 @@ mod tests {
         cache.prediction(&two);
         assert!(Rc::ptr_eq(&first, &cache.prediction(&one)));
 
-        // Of two that alternate one is found, not none.
+        // If two alternate, one is found instead of none.
         let mut cache = Cache { limit: room_for_one, ..Cache::default() };
         let first = cache.prediction(&one);
         for _ in 0..3 {

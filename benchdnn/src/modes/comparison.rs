@@ -28,7 +28,7 @@ pub(super) fn prepare(
     Ok(prepared.map_err(|refusal| refusal.message))
 }
 
-/// The problem's tensors, given in this library's layouts, in those of another one.
+/// The problem's tensors, given in this library's layouts, in those of another library.
 pub(super) fn tensors(
     case: &Case<'_>,
     theirs: &dyn Prepared,
@@ -40,7 +40,7 @@ pub(super) fn tensors(
     if !case.can_share(&case.problem.shared_buffers(), &specs, &layouts) {
         return Err("in place needs src and dst with the same layout".to_owned());
     }
-    // The elements are in the order of the indices, wherever they lie.
+    // The elements are in the order of the indices, whatever the layout.
     let tensor = |(ours, layout): (&Tensor, _)| Tensor { layout, ..ours.clone() };
     Ok(ours.iter().zip(layouts).map(tensor).collect())
 }
@@ -64,7 +64,7 @@ pub(super) fn correctness(
     let executed = prepare(case, peer)?.and_then(|prepared| {
         let tensors = tensors(case, &*prepared, inputs)?;
         let placed = Placed::new(&tensors, case.placement());
-        // Some versions of oneDNN want an argument that they do not read.
+        // Some versions of oneDNN require an argument that they do not read.
         let bound = prepared.bind(&placed.arguments(true)).map_err(|refusal| refusal.message)?;
         reporter.detail(5, &format!("compare: implementation: {}", prepared.implementation()));
         placed.run(&*bound, None).map_err(said)
@@ -93,7 +93,7 @@ pub(super) fn correctness(
     Ok(Compared::Offered { equal: Some(equal), nearer: nearer(errors), wrong })
 }
 
-/// Whose error is the smaller one.
+/// Which side has the smaller error.
 fn nearer([ours, theirs]: [f64; 2]) -> Option<Side> {
     if ours < theirs {
         Some(Side::Ours)
@@ -104,13 +104,13 @@ fn nearer([ours, theirs]: [f64; 2]) -> Option<Side> {
     }
 }
 
-/// Two results that are not equal.
+/// Two results that differ.
 struct Apart {
-    /// What there is to say.
+    /// The line to print.
     line: String,
-    /// The largest error of each, measured in what is allowed.
+    /// The largest error of each side, relative to the tolerance.
     errors: [f64; 2],
-    /// Whether theirs is outside what is allowed.
+    /// Whether theirs exceeds the tolerance.
     wrong: bool,
 }
 
@@ -150,7 +150,7 @@ struct Difference {
     count: usize,
     /// The largest one; infinite between a number and an infinity or NaN.
     largest: f64,
-    /// Where it is.
+    /// Its index.
     at: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Mode I: the primitive is created, and timed with `--compare`.
+//! Mode I: creates the primitive and, with `--compare`, times that.
 //!
 //! The time is that of the library's two calls, for the descriptor and for the primitive. A library
 //! with a cache of primitives is slow the first time and fast later, so both are measured.
@@ -15,7 +15,7 @@ use crate::timing::Timing;
 /// How often creation is repeated by default.
 const AGAIN: u64 = 100;
 
-/// Creates the primitive of a descriptor that was made for the first time.
+/// Creates the primitive of a descriptor that was created for the first time.
 pub(super) fn measure(
     case: &Case<'_>,
     first: &dyn Prepared,
@@ -49,13 +49,13 @@ pub(super) fn measure(
     Ok((Some(Box::new(creation)), Some(compared)))
 }
 
-/// The time of creating the descriptor and the primitive.
+/// The time to create the descriptor and the primitive.
 fn seconds(prepared: &dyn Prepared) -> Result<f64, Refusal> {
     let primitive = prepared.bind(&[])?;
     Ok((prepared.creation() + primitive.creation()).as_secs_f64())
 }
 
-/// The same of the other library.
+/// The same for the other library.
 fn theirs(case: &Case<'_>, peer: &Peer) -> Result<Result<f64, NotOffered>, Halt> {
     let prepared = comparison::prepare(case, peer)?;
     Ok(prepared.and_then(|prepared| seconds(&*prepared).map_err(|refusal| refusal.message)))

@@ -1,12 +1,12 @@
-//! Why a problem ends before its mode is through.
+//! The early end of a problem.
 
 use crate::outcome::{Halt, Outcome, Status};
 
 /// The end of a problem.
 pub(super) enum End {
-    /// With this outcome.
+    /// Ends the problem with this outcome.
     Outcome(Outcome),
-    /// With the whole run.
+    /// Ends the whole run.
     Halt(Halt),
 }
 
@@ -22,7 +22,7 @@ impl From<Halt> for End {
     }
 }
 
-/// The end of a problem that is not run.
+/// Skips a problem.
 pub(super) fn skipped(reason: String) -> End {
     End::Outcome(Outcome::because(Status::Skipped, reason))
 }

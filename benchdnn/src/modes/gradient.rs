@@ -1,7 +1,7 @@
-//! `--check=grad`: the library's backward against differences of its own forward.
+//! `--check=grad`: the library's backward compared with differences of its own forward.
 //!
 //! `L = sum(w*dst)` with `w = diff_dst` has the gradients that backward computes. The parts of a
-//! problem (rows, say) are independent, so each has its own sum, and one direction is tried in all
+//! problem (such as rows) are independent, so each has its own sum, and one direction is tried in all
 //! of them at once. Along a direction `u` the derivative is computed from four points,
 //!
 //! ```text
@@ -14,9 +14,9 @@
 //!
 //! - truncation: less than a quarter of the difference between four points and the inner two;
 //! - rounding: each dst may be off by its bound ([`Kind::bound`]), times the weights above;
-//! - backward's own bound, times `|u|`, with what rounding saved values to their types changes.
+//! - backward's own bound, times `|u|`, including the effect of rounding saved values to their types.
 //!
-//! Where dst is linear in an input (scale, shift), two points suffice and nothing is truncated.
+//! If dst is linear in an input (scale, shift), two points suffice and there is no truncation error.
 
 use super::end::End;
 use super::{Case, inputs};
@@ -29,7 +29,7 @@ use crate::outcome::{Outcome, Status};
 use crate::problem::{Data, Dependence, Expected, Gradients, Problem, Spec, Unit};
 use crate::report::Reporter;
 
-/// Single elements of a part that are tried, the first and the last among them.
+/// Single elements of a part that are tried, including the first and the last.
 const ELEMENTS: usize = 6;
 /// Directions of random signs that are tried.
 const RANDOM: u64 = 3;
@@ -54,34 +54,34 @@ struct Parts {
 }
 
 impl Parts {
-    /// The place of an element of a part of `size` elements.
+    /// The index of an element in a part of `size` elements.
     fn at(&self, part: usize, size: usize, element: usize) -> usize {
         (part / self.inner * size + element) * self.inner + part % self.inner
     }
 }
 
-/// An output of backward: its name, its values and how far each may be off.
+/// An output of backward: its name, its values and their error bounds.
 struct Claim {
     name: &'static str,
     values: Vec<f64>,
     bounds: Vec<f64>,
 }
 
-/// A result of forward, the input of backward that weighs it, and how far it may be off.
+/// A result of forward, the input of backward that weights it, and its error bounds.
 struct Measured {
     weights: i32,
     values: Vec<f64>,
     bounds: Vec<f64>,
 }
 
-/// What was found so far.
+/// The findings so far.
 #[derive(Default)]
 struct Findings {
     checked: usize,
     failed: usize,
-    /// Derivatives that are larger than what is allowed.
+    /// The number of derivatives that exceed the tolerance.
     telling: usize,
-    /// The largest error, measured in what is allowed, and what there is to say about it.
+    /// The largest error, relative to the tolerance, and the line about it.
     worst: Option<(f64, String)>,
 }
 
@@ -151,7 +151,7 @@ impl Check<'_> {
         let prepared_backward = self.case.with(backward).prepare()?;
         reporter.detail(5, &format!("implementation: {}", prepared_backward.implementation()));
 
-        // Backward at the point itself, with what forward saves for it there.
+        // Backward at the point itself, with the values that forward saves for it there.
         let outputs = execute(&*prepared, forward, &self.data)?;
         let (mut rounded, mut unrounded) = (self.data.clone(), self.data.clone());
         for &(id, input) in &gradients.saved {
@@ -191,7 +191,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Each result of forward and how far its elements may be off.
+    /// Each result of forward and the error bounds of its elements.
     fn results(&self, prepared: &dyn Prepared, data: &Data) -> Result<Vec<Measured>, End> {
         let forward = &*self.gradients.forward;
         let (expected, outputs) = (forward.expected(data), execute(prepared, forward, data)?);
@@ -261,8 +261,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Compares a gradient with respect to an input that the result is linear in; `owner` gives the
-    /// element of the input that an element of the result depends on.
+    /// Compares a gradient with respect to an input in which the result is linear. `owner` gives the element of the
+    /// input that an element of the result depends on.
     fn linear(
         &mut self,
         prepared: &dyn Prepared,
@@ -300,13 +300,13 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// `sum(w*dst)` of each part, of all results, and how far it may be off.
+    /// `sum(w*dst)` of each part, over all results, and its error bound.
     fn weighted(&self, results: &[Measured], parts: Parts) -> Vec<(f64, f64)> {
         let mut sums = vec![(0.0, 0.0); parts.count];
         for Measured { weights, values, bounds } in results {
             let (size, weights) = (values.len() / parts.count, self.data.get(*weights));
             for (part, (sum, error)) in sums.iter_mut().enumerate() {
-                // A weight of NaN is that of a result that backward must not read.
+                // A result with weight NaN is one that backward must not read.
                 let places = (0..size).map(|i| parts.at(part, size, i));
                 for at in places.filter(|at| !weights[*at].is_nan()) {
                     *sum += weights[at] * values[at];
@@ -318,8 +318,8 @@ impl Check<'_> {
     }
 }
 
-/// An output of backward with its own rounding: to its type, that of the arithmetic, and what the
-/// rounding of saved values to their types changes: the difference from `exact`.
+/// An output of backward with the bound of its own rounding: to its type, in the arithmetic, and the effect of rounding
+/// saved values to their types, which is the difference from `exact`.
 fn claim(output: &Output, expected: &[Expected], exact: &[Expected]) -> Claim {
     let of_output = |all: &[Expected]| {
         let found = all.iter().find(|expected| expected.id == output.id).cloned();
@@ -327,7 +327,7 @@ fn claim(output: &Output, expected: &[Expected], exact: &[Expected]) -> Claim {
     };
     let (Expected { kind, terms, values: rounded, .. }, exact) =
         (of_output(expected), of_output(exact));
-    // Statistics that forward saves are f32 for f64, too.
+    // Statistics that forward saves are f32 even for f64.
     let kind = if kind == Kind::Double { Kind::Result } else { kind };
     let dt = output.layout.data_type;
     let values = dt.decode(&output.elements);
@@ -345,8 +345,8 @@ fn execute(prepared: &dyn Prepared, problem: &dyn Problem, own: &Data) -> Result
     Ok(run_once(prepared, &tensors, Placement::default(), None)?)
 }
 
-/// The step of a part: a power of two by which its elements can be moved twice either way and
-/// stay values of the type.
+/// The step of a part: a power of two by which its elements can be moved twice in either direction and stay values of
+/// the type.
 fn step(part: &[f64], unit: Unit, dt: DataType) -> f64 {
     let size = part.iter().fold(0.0_f64, |size, x| size.max(x.abs()));
     let count = part.len() as f64;

@@ -1,4 +1,4 @@
-//! The tensors of a problem: their layouts, and their data, made or read from files.
+//! The tensors of a problem: their layouts, and their data, generated or read from files.
 
 use super::Case;
 use super::cache::Prediction;
@@ -13,8 +13,8 @@ use crate::tensor::Layout;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// The layouts of all tensors. What the library says of an argument must fit the problem, and it
-/// must not have a descriptor of an unused one.
+/// The layouts of all tensors. The library's descriptors must match the problem, and it must not have a descriptor of
+/// an unused argument.
 pub(super) fn layouts(specs: &[Spec], prepared: &dyn Prepared) -> Result<Vec<Layout>, Fault> {
     let unused = |spec: &&Spec| spec.role == Role::Unused && prepared.layout(spec.id).is_some();
     match specs.iter().find(unused) {
@@ -25,7 +25,7 @@ pub(super) fn layouts(specs: &[Spec], prepared: &dyn Prepared) -> Result<Vec<Lay
     }
 }
 
-/// The same without a look at the descriptors of unused arguments.
+/// The same without checking the descriptors of unused arguments.
 pub(super) fn layouts_of_used(
     specs: &[Spec],
     prepared: &dyn Prepared,
@@ -55,13 +55,13 @@ fn layout(spec: &Spec, prepared: &dyn Prepared) -> Result<Layout, Fault> {
     }
 }
 
-/// All of the problem's inputs: the operation's, the attributes', and what an output holds that is
-/// added to. In place that is the input.
+/// All of the problem's inputs: the operation's, the attributes', and the previous contents of an output that is added
+/// to, which in place are the input.
 pub(super) fn make(problem: &dyn Problem, fill: Fill) -> Data {
     with_attributes(problem, &problem.fill(fill))
 }
 
-/// The operation's inputs with those that the attributes add.
+/// The operation's inputs, with those that the attributes add.
 pub(super) fn with_attributes(problem: &dyn Problem, own: &Data) -> Data {
     let mut data = own.clone();
     for tensor in problem.attribute_tensors().iter().filter(|tensor| !tensor.is_output()) {
@@ -89,7 +89,7 @@ pub(super) fn tensors(specs: &[Spec], layouts: Vec<Layout>, data: &Data) -> Vec<
 }
 
 impl Case<'_> {
-    /// The problem's tensors with data of this kind, or that of the run's files.
+    /// The problem's tensors with data of this kind, or with that of the run's files.
     pub(super) fn tensors(
         &self,
         prepared: &dyn Prepared,
@@ -105,8 +105,7 @@ impl Case<'_> {
         Ok(tensors(&specs, layouts, &data))
     }
 
-    /// The problem's tensors with exact data (or that of the run's files), and what the oracle
-    /// expects.
+    /// The problem's tensors with exact data (or with that of the run's files), and the expected results.
     pub(super) fn prediction(
         &self,
         prepared: &dyn Prepared,
@@ -124,8 +123,8 @@ impl Case<'_> {
         Ok((tensors(&specs, layouts, &prediction.data), prediction))
     }
 
-    /// Replaces data by the contents of the files `PREFIX.<argument id>.bin`, which have the layout
-    /// of the library's buffers.
+    /// Replaces data by the contents of the files `PREFIX.<argument id>.bin`, which have the layout of the library's
+    /// buffers.
     fn import(
         &self,
         specs: &[Spec],

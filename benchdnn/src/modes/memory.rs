@@ -1,7 +1,7 @@
 //! Whether a problem fits into memory.
 //!
-//! Memory for values is allocated without a way to refuse, so the need is estimated before anything
-//! is made: a problem that does not fit is skipped and the rest of the batch runs.
+//! The memory for values is allocated infallibly, so the need is estimated before anything is made.
+//! A problem that does not fit is skipped, and the rest of the batch runs.
 
 use super::Case;
 use super::end::{End, skipped};
@@ -11,7 +11,7 @@ use crate::executor::Prepared;
 use crate::problem::Spec;
 use crate::tensor::Layout;
 
-/// Needs below this are not checked: it would take longer than many problems.
+/// Smaller needs are not checked: that would take longer than many problems.
 const SMALL: u128 = 64 << 20;
 
 /// Skips a problem whose tensors do not fit.
@@ -38,8 +38,8 @@ pub(super) fn check(case: &Case<'_>, prepared: &dyn Prepared) -> Result<(), End>
     }
 }
 
-/// A lower bound of what the harness allocates for a tensor: its values in f64 (for an output those
-/// of the oracle), its elements, and its buffer.
+/// A lower bound of what the harness allocates for a tensor: its values in f64 (for an output those of the oracle), its
+/// elements, and its buffer.
 fn bytes(spec: &Spec, layout: &Layout) -> u128 {
     let values = match spec.role {
         Role::Input | Role::Output | Role::Updated => size_of::<f64>(),
@@ -53,7 +53,7 @@ fn gigabytes(bytes: u128) -> String {
     format!("{:.1} GB", bytes as f64 / 1e9)
 }
 
-/// Bytes that the machine can give the process without harm; `None` where the system does not say.
+/// How many bytes the process may use without harm; `None` if the system does not say.
 fn available() -> Option<u128> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let entry = |name: &str| -> Option<u128> {

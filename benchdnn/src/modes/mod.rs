@@ -1,9 +1,9 @@
-//! What is done with a problem: one file for each mode, the same for every driver.
+//! The modes of a problem: one file for each, the same for every driver.
 //!
-//! [`run`] decides what keeps a problem from running, chooses the implementation and goes through
-//! the modes. A mode sees a problem as [`Problem`], the library as [`Executor`], and names no
-//! driver. `inputs` makes the tensors and their data, `cache` keeps what the oracle computed, and
-//! `memory` skips what does not fit.
+//! [`run`] decides whether a problem runs at all, chooses the implementation and runs the modes. A
+//! mode sees a problem as [`Problem`], the library as [`Executor`], and names no driver. `inputs`
+//! makes the tensors and their data, `cache` keeps the oracle's results, and `memory` skips problems
+//! that do not fit.
 
 mod bitwise;
 mod cache;
@@ -31,7 +31,7 @@ use crate::tensor::Layout;
 use end::{End, outcome, skipped};
 use std::cell::RefCell;
 
-/// What problems share: the library, and what the oracle computed lately.
+/// What problems share: the library, and recent results of the oracle.
 pub struct Bench<'b> {
     /// The library under test.
     pub library: &'b dyn Executor,
@@ -39,7 +39,7 @@ pub struct Bench<'b> {
     pub cache: RefCell<Cache>,
 }
 
-/// Runs the problem and says what came of it. An error ends the whole run.
+/// Runs the problem and returns its outcome. An error ends the whole run.
 pub fn run(
     problem: &dyn Problem,
     bench: &Bench<'_>,
@@ -58,7 +58,7 @@ struct Case<'c> {
 }
 
 impl<'c> Case<'c> {
-    /// Another problem in the same surroundings.
+    /// The same with another problem.
     fn with(&self, problem: &'c dyn Problem) -> Case<'c> {
         Case { problem, ..*self }
     }
@@ -67,7 +67,7 @@ impl<'c> Case<'c> {
         self.bench.library
     }
 
-    /// Sets threads and instruction set as the run says.
+    /// Sets threads and instruction set as the run requires.
     fn set_machine(&self) -> Result<(), End> {
         let threads = self.problem.contexts()[1].0.unwrap_or(self.run.threads);
         self.library().set_threads(threads)?;
@@ -103,7 +103,7 @@ impl<'c> Case<'c> {
         Ok(prepared)
     }
 
-    /// The placement of the buffers: in place or not, as the problem says.
+    /// The placement of the buffers, in place if the problem is.
     fn placement(&self) -> Placement {
         let inplace = Pairs::new(&self.problem.shared_buffers());
         Placement { inplace, ..Placement::default() }

@@ -19,7 +19,7 @@ use std::time::Instant;
 /// Timed creations: the first, and one that a library's cache may speed up.
 const CREATIONS: usize = 2;
 
-/// Measures executions alone: buffers and primitive are ready beforehand.
+/// Measures only executions: buffers and primitive are prepared before.
 pub(super) fn measure(
     case: &Case<'_>,
     prepared: &dyn Prepared,
@@ -87,7 +87,7 @@ pub(super) fn measure(
     Ok((performance, compared))
 }
 
-/// The arguments that `--cold-cache=wei` is about.
+/// The arguments to which `--cold-cache=wei` applies.
 fn weights(specs: &[Spec]) -> Vec<i32> {
     specs.iter().filter(|spec| spec.part == Part::Weights).map(|spec| spec.id).collect()
 }
@@ -126,7 +126,7 @@ struct Offer {
     tensors: Vec<Tensor>,
 }
 
-/// Asks the other library, if there is one.
+/// The other library's offer, if there is another library.
 fn offer(case: &Case<'_>, ours: &[Tensor]) -> Result<Option<Result<Offer, NotOffered>>, Halt> {
     let Some(peer) = &case.run.peer else { return Ok(None) };
     let offer = comparison::prepare(case, peer)?.and_then(|prepared| {
@@ -137,14 +137,14 @@ fn offer(case: &Case<'_>, ours: &[Tensor]) -> Result<Option<Result<Offer, NotOff
 }
 
 impl Offer {
-    /// Binds the other library's primitive, and executes it once to see that it does run.
+    /// Binds the other library's primitive, and executes it once to check that it runs.
     fn start<'p>(
         &self,
         placed: &'p [Placed<'_>],
         turn: &'p Turn,
     ) -> Result<Rotation<'p>, NotOffered> {
         let start = || {
-            // Some versions of oneDNN want an argument that they do not read.
+            // Some versions of oneDNN require an argument that they do not read.
             let rotation = rotation(&*self.prepared, placed, turn, true)?;
             rotation.execute().map(|()| rotation)
         };
@@ -159,7 +159,7 @@ fn roofline(case: &Case<'_>, specs: &[Spec], placed: &[Placed<'_>]) -> Option<Ro
     }
     let traffics = placed.iter().map(|placed| traffic(specs, placed));
     let traffics: Vec<Traffic> = traffics.collect::<Option<_>>()?;
-    // SAFETY: the buffers outlive the copies, whose caller waits for them and runs nothing else.
+    // SAFETY: the buffers outlive the copies; the caller waits for them and runs nothing else.
     unsafe { Roofline::new(&traffics, threads(case)) }
 }
 
@@ -196,7 +196,7 @@ fn rotation<'p>(
     Ok(Rotation::new(placed.iter().map(bind).collect::<Result<_, _>>()?, turn))
 }
 
-/// The tensors that every implementation has to move; `None` if a plain copy moves no such number.
+/// The tensors that every implementation has to move; `None` if a plain copy does not move as many.
 fn traffic(specs: &[Spec], placed: &Placed<'_>) -> Option<Traffic> {
     let of_role = |written: bool| {
         let main = specs.iter().filter(move |spec| {

@@ -1,5 +1,4 @@
-//! Dynamic scales of dst: which elements share one, the tensors of scales and zero points, and what the oracle expects of
-//! them.
+//! Dynamic scales of dst: which elements share one, the tensors of scales and zero points, and the expected results.
 
 use crate::attributes::{AttributeTensor, Attributes, Policy};
 use crate::check::Kind;
@@ -13,8 +12,7 @@ use crate::step_chain;
 use crate::tensor::Layout;
 use norm_sys::{NORM_ARG_ATTR_SCALES, NORM_ARG_ATTR_ZERO_POINTS, NORM_ARG_DST};
 
-/// Below this a value with an error is a zero that nothing was added to: the error is that of
-/// subnormal products.
+/// Below this, a value with an error is a zero to which nothing was added; the error is that of subnormal products.
 const ZERO: f64 = f32::MIN_POSITIVE as f64 / 1024.0;
 
 /// The dynamic scales of a problem.
@@ -23,7 +21,7 @@ pub struct Dynamic<'a> {
     attributes: &'a Attributes,
     dims: &'a [usize],
     dst_dt: DataType,
-    /// Neighbours along the last dimension that share a scale.
+    /// The number of neighbours along the last dimension that share a scale.
     group: usize,
 }
 
@@ -99,7 +97,7 @@ pub fn inputs(
     tensors
 }
 
-/// Replaces what dst should be by what the attributes make of it.
+/// Replaces the expected dst by that after the attributes.
 pub fn with_attributes(
     chain: &Chain<'_>,
     dynamic: Option<Dynamic<'_>>,

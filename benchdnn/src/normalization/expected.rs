@@ -1,4 +1,4 @@
-//! What the oracle of a normalization expects with the steps around it.
+//! The expected results of a normalization with the steps around it.
 
 use crate::check::Kind;
 use crate::data_type::DataType;
@@ -9,7 +9,7 @@ use crate::problem::{Data, Expected};
 use crate::step_chain::{self, Before};
 use norm_sys::*;
 
-/// The inputs of an oracle; those that the flags do not need are not read.
+/// The inputs of an oracle. It does not read those that the flags do not need.
 #[derive(Clone, Copy, Debug)]
 pub struct Inputs<'a> {
     /// What is normalized.
@@ -34,7 +34,7 @@ pub trait Oracle: Sync {
     fn forward(&self, inputs: &Inputs<'_>, around: Around<'_>) -> ForwardOutput;
     /// Backward.
     fn backward(&self, inputs: &Inputs<'_>, around: Around<'_>) -> BackwardOutput;
-    /// Which scale and shift an element has.
+    /// The index of an element's scale and shift.
     fn channel(&self, element: usize) -> usize;
 }
 
@@ -49,7 +49,7 @@ pub struct Case<'a, O> {
 }
 
 impl<O: Oracle> Case<'_, O> {
-    /// What the oracle expects, without attributes.
+    /// The expected results, without attributes.
     pub fn expected(&self) -> Vec<Expected> {
         if self.shape.forward { self.forward() } else { self.backward() }
     }
@@ -88,7 +88,7 @@ impl<O: Oracle> Case<'_, O> {
             diff_dst: &[],
             scale: factors.as_deref().filter(|_| scale),
             shift: shift.then(|| data.get(NORM_ARG_SHIFT)),
-            // A problem without rows has given statistics, too: none.
+            // Even without rows, a problem has given statistics, which are then empty.
             mean: (global_stats && !rms_norm).then(|| data.get(NORM_ARG_MEAN)),
             variance: global_stats.then(|| data.get(NORM_ARG_VARIANCE)),
             flags: Flags { scale, shift, ..flags },
@@ -129,7 +129,7 @@ impl<O: Oracle> Case<'_, O> {
     fn backward(&self) -> Vec<Expected> {
         let &LnormShape { flags, steps, .. } = self.shape;
         let data = self.data;
-        // For f64 the library computes the statistics from src: the given ones are f32.
+        // For f64 the library computes the statistics from src, because the given ones are f32.
         let double = [self.shape.src_dt, self.shape.dst_dt].contains(&DataType::F64);
         let given = flags.global_stats || !double;
         let (before, factors) = (self.before(), self.factors());
@@ -180,7 +180,7 @@ impl<O: Oracle> Case<'_, O> {
         expected
     }
 
-    /// diff_src of a problem without a gate, the gradient of the stored sum added.
+    /// diff_src of a problem without a gate, including the gradient of the stored sum.
     fn without_gate(&self, mut values: Vec<f64>, mut terms: Vec<f64>) -> Expected {
         let diff_sum = self.data.get(NORM_ARG_DIFF_RESIDUAL_DST);
         for ((value, terms), diff_sum) in values.iter_mut().zip(&mut terms).zip(diff_sum) {
@@ -190,7 +190,7 @@ impl<O: Oracle> Case<'_, O> {
         Expected::new(NORM_ARG_DIFF_SRC, self.result(), values, terms)
     }
 
-    /// The result of forward, as backward computes it from the given statistics: unrounded.
+    /// The unrounded result of forward, as backward computes it from the given statistics.
     fn normalized_again(&self, inputs: &Inputs<'_>, around: Around<'_>) -> Vec<Estimate> {
         let unusable = |variance: &[f64]| variance.iter().any(|&v| is_out_of_range(v));
         let flags = inputs.flags;
@@ -201,7 +201,7 @@ impl<O: Oracle> Case<'_, O> {
         step_chain::estimates(Kind::Result, &output.dst, &output.dst_terms, &output.dst_moved)
     }
 
-    /// The statistics that no file gave, from a src that one did.
+    /// The statistics that were not imported, from an imported src.
     pub fn adjusted(&self, imported: &[i32]) -> Vec<(i32, Vec<f64>)> {
         if !imported.contains(&NORM_ARG_SRC) {
             return Vec::new();
@@ -226,7 +226,7 @@ impl<O: Oracle> Case<'_, O> {
     }
 }
 
-/// A statistic of the rows, which errors of what is normalized may move.
+/// A statistic of the rows, which errors of the normalized values may move.
 fn statistic(id: i32, kind: Kind, values: Vec<f64>, terms: Vec<f64>, moved: Vec<f64>) -> Expected {
     if moved.is_empty() || values.is_empty() {
         return Expected::new(id, kind, values, terms);

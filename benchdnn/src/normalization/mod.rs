@@ -1,5 +1,5 @@
-//! What the drivers of normalizations share: flags, the options of the steps around a normalization,
-//! which tensors share buffers, and what the oracle expects of it all.
+//! What the drivers of normalizations share: flags, the options of the steps around a normalization, shared buffers,
+//! and the expected results.
 
 mod dynamic;
 mod expected;
@@ -24,13 +24,13 @@ pub enum Inplace {
     /// None.
     #[default]
     Nothing,
-    /// dst that of src, or diff_src that of diff_dst.
+    /// dst shares the buffer of src, or diff_src that of diff_dst.
     Dst,
-    /// The sum that of the residual.
+    /// The sum shares the buffer of the residual.
     Residual,
-    /// dst that of src, and the sum that of the residual.
+    /// dst shares the buffer of src, and the sum that of the residual.
     Both,
-    /// The sum that of src.
+    /// The sum shares the buffer of src.
     Sum,
 }
 
@@ -131,8 +131,8 @@ pub fn contradiction(
     None
 }
 
-/// What a primitive's steps are created from. `any` stands for the layout of src; `shared` is a
-/// residual whose elements are read several times.
+/// The steps of a request. `any` stands for the layout of src; `shared` is a residual whose elements are read several
+/// times.
 pub fn steps_request(
     steps: &Steps,
     src_tag: &Tag,

@@ -1,5 +1,5 @@
-//! Functions of two tensors in f64, with the error that f32 arithmetic may have: sources are scaled first,
-//! and smaller ones are repeated along the dimensions in which they have one element.
+//! Functions of two tensors in f64, with bounds of the error in f32 arithmetic. Sources are scaled first, and those
+//! with one element along a dimension are repeated along it.
 
 use super::eltwise::Output;
 use super::estimate::{Estimate, Step};
@@ -36,7 +36,7 @@ impl Source<'_> {
     }
 }
 
-/// What dst should be. The condition is for `select` alone.
+/// The expected dst. Only `select` has a condition.
 pub fn binary(
     algorithm: BinaryAlgorithm,
     dims: &[usize],
@@ -50,14 +50,14 @@ pub fn binary(
     (0..dims.iter().product()).map(one).collect()
 }
 
-/// The function of two values that may be off.
+/// The function of two values with errors.
 fn pair(algorithm: BinaryAlgorithm, x: Estimate, y: Estimate, condition: bool) -> Estimate {
     let step = |other| Step::Binary { algorithm, other, condition };
     let result = x.after(step(y.value));
     if y.error == 0.0 {
         return result;
     }
-    // The first error is that of the first operand and of rounding, the others that of both.
+    // The first error is that of the first operand and of rounding; the others are those of both operands.
     let corners = [y.value - y.error, y.value + y.error].map(|other| x.after(step(other)));
     let distance = |corner: Estimate| match (corner.value - result.value).abs() {
         distance if distance.is_nan() && corner.value.is_nan() == result.value.is_nan() => 0.0,

@@ -1,6 +1,6 @@
 //! Dropout's random numbers: Philox 4x32-10, one block of four numbers at a time.
 
-/// Which elements of an output stay.
+/// Determines which elements of an output are kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Draw {
     /// The probability that an element is dropped.
@@ -12,12 +12,12 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// Whether the element at this place of the row-major order stays.
+    /// Whether the element at this row-major index is kept.
     pub fn stays(&self, place: usize) -> bool {
         let block = place as u64 / 4 * 4;
         let (seed, offset) = (self.seed as u64, self.offset as u64);
         let number = if offset == 0 {
-            // Of 32 bits, and the same for all four.
+            // 32 bits each, the same for all four.
             let (low, key) = (block & 0xffff_ffff, seed & 0xffff_ffff);
             philox([low, low + 1, low, low + 3], [key, key])[2]
         } else {
@@ -28,7 +28,7 @@ impl Draw {
         number as f64 > f64::from(u32::MAX) * f64::from(self.probability)
     }
 
-    /// The factor of what stays, as f32 arithmetic has it.
+    /// The factor of kept elements, computed as in f32.
     pub fn factor(&self) -> f64 {
         f64::from(1.0 / (1.0 - self.probability))
     }

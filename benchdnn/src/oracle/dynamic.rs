@@ -21,7 +21,7 @@ use rayon::prelude::*;
 /// The exponent of the smallest scale of e8m0.
 const LOWEST_POWER: f64 = -127.0;
 
-/// How scales are made.
+/// How scales are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// From the largest value.
@@ -32,10 +32,10 @@ pub enum Kind {
     Range,
 }
 
-/// What is to be quantized, and how.
+/// What to quantize, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Problem {
-    /// How scales are made.
+    /// How scales are computed.
     pub kind: Kind,
     /// Values that share a scale.
     pub group: usize,
@@ -45,7 +45,7 @@ pub struct Problem {
     pub scale_type: DataType,
 }
 
-/// Expected results with their possible errors before they are rounded to their types.
+/// Expected results with their possible errors before rounding to their types.
 #[derive(Clone, Debug, Default)]
 pub struct Quantized {
     /// One for each value.
@@ -86,7 +86,7 @@ pub fn quantize(problem: &Problem, values: &[Estimate]) -> Quantized {
     all
 }
 
-/// The possible values of something.
+/// The interval of possible values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Interval {
     low: f64,
@@ -98,12 +98,12 @@ impl Interval {
         Interval { low, high }
     }
 
-    /// With the bounds as its ends.
+    /// The estimate whose bounds are the ends of the interval.
     fn middle(self) -> Estimate {
         Estimate { value: (self.low + self.high) / 2.0, error: (self.high - self.low) / 2.0 }
     }
 
-    /// A scale of 0 becomes 1, so a larger value can have the smaller scale.
+    /// Applies `f`, which need not be increasing: a scale of 0 becomes 1.
     fn map(self, f: impl Fn(f64) -> f64) -> Interval {
         let (low, high) = (f(self.low), f(self.high));
         Interval::of(low.min(high), low.max(high))
@@ -154,12 +154,12 @@ impl Problem {
         let least = Self::largest(&negated(values), |x| x);
         let (low, high) = (least.low / scales.high, least.high / scales.low);
         let round = |x: f64| x.round_ties_even().clamp(0.0, 255.0);
-        // The quotient is rounded, or the product with a rounded reciprocal.
+        // The quotient is rounded, or the product with a rounded reciprocal is.
         Interval::of(round(low - 2.0 * ulp(low)), round(high + 2.0 * ulp(high)))
     }
 
-    /// An element before it is rounded: saturation stops at the largest value of a type whose
-    /// rounding would give an infinity or NaN.
+    /// An element before it is rounded. Values that would round to an infinity or NaN saturate at the largest value of
+    /// the type.
     fn element(&self, value: Estimate, scales: Interval, shifts: Interval) -> Estimate {
         let Estimate { value: y, error } = value;
         let (ends, limit) = ([y - error, y + error], self.data_type.largest());
@@ -188,7 +188,7 @@ fn negated(values: &[Estimate]) -> Vec<Estimate> {
     values.iter().map(|value| Estimate { value: -value.value, error: value.error }).collect()
 }
 
-/// The exponent of a number: `floor(log2(x))` without its rounding.
+/// `floor(log2(x))`, exactly.
 fn floor_log2(x: f64) -> f64 {
     f64::from((x.to_bits() >> 52) as u32 & 0x7ff) - 1023.0
 }

@@ -40,24 +40,24 @@ impl FromIterator<Estimate> for Output {
     }
 }
 
-/// What dst should be.
+/// The expected dst.
 pub fn forward(function: Function, src: &[f64]) -> Output {
     let Function { algorithm, alpha, beta } = function;
     let step = Step::Eltwise { algorithm, alpha, beta };
     src.iter().map(|&value| Estimate { value, error: 0.0 }.after(step)).collect()
 }
 
-/// What diff_src should be, from src, or from dst for an algorithm that reads that.
+/// The expected diff_src, from src or, for an algorithm that reads it, from dst.
 pub fn backward(function: Function, data: &[f64], diff_dst: &[f64]) -> Output {
     let gradient = |(&x, &g): (&f64, &f64)| product(slope(function, x), g);
     data.iter().zip(diff_dst).map(gradient).collect()
 }
 
-/// The bounds for a library that computes in f64, as parts of those for f32: ulps are 2^29 times finer, and a factor of 4
-/// covers this oracle, which is no more accurate than the library.
+/// The bounds for a library that computes in f64, as a fraction of those for f32. Ulps are 2^29 times finer, and a
+/// factor of 4 covers this oracle, which is no more accurate than the library.
 const IN_F64: f64 = 4.0 / 536_870_912.0;
 
-/// What dst should be, in f64 arithmetic.
+/// The expected dst, in f64 arithmetic.
 pub fn wide_forward(function: Function, src: &[f64]) -> Output {
     let Function { algorithm, alpha, beta } = function;
     let of = |&x: &f64| {
@@ -68,7 +68,7 @@ pub fn wide_forward(function: Function, src: &[f64]) -> Output {
     src.iter().map(of).collect()
 }
 
-/// What diff_src should be, in f64 arithmetic.
+/// The expected diff_src, in f64 arithmetic.
 pub fn wide_backward(function: Function, data: &[f64], diff_dst: &[f64]) -> Output {
     let gradient = |(&x, &g): (&f64, &f64)| {
         let slope = slope(function, x);
@@ -78,7 +78,7 @@ pub fn wide_backward(function: Function, data: &[f64], diff_dst: &[f64]) -> Outp
     data.iter().zip(diff_dst).map(gradient).collect()
 }
 
-/// A value whose error in f32 would be this; what is infinite has none.
+/// An f64 value, given its error in f32; infinite values have none.
 fn in_f64(value: f64, error: f64) -> Estimate {
     let error = if value.is_finite() && error.is_finite() { error * IN_F64 } else { 0.0 };
     Estimate { value, error }
@@ -86,7 +86,7 @@ fn in_f64(value: f64, error: f64) -> Estimate {
 
 /// The slope times diff_dst.
 fn product(slope: Estimate, g: f64) -> Estimate {
-    // In f32 a slope may overflow though the product would not.
+    // In f32, a slope may overflow even though the product would not.
     let most = f64::from(f32::MAX);
     let (near, far) = (slope.value.abs() - slope.error, slope.value.abs() + slope.error);
     let overflows = slope.value.is_finite() && far > most;
@@ -96,11 +96,11 @@ fn product(slope: Estimate, g: f64) -> Estimate {
     };
     let uncertain = overflows && near < most;
     let error = if uncertain { f64::INFINITY } else { g.abs() * slope.error + rounding(value) };
-    // A product of something and an infinite slope has no error but its own.
+    // A product with an infinite slope has only its own error.
     Estimate { value, error: if error.is_nan() { 0.0 } else { error } }
 }
 
-/// An ulp, and what is below the normal numbers.
+/// An ulp, and the spacing of subnormals.
 fn rounding(value: f64) -> f64 {
     const SMALLEST: f64 = f32::from_bits(1) as f64;
     ulp(value) + 2.0 * SMALLEST
@@ -112,7 +112,7 @@ pub fn reads_dst(algorithm: EltwiseAlgorithm) -> bool {
     matches!(algorithm, ClipV2Dst | EluDst | ExpDst | LogisticDst | ReluDst | SqrtDst | TanhDst)
 }
 
-/// The points at which the function has a kink, so that differences give no derivative.
+/// The points where the function has a kink, so that differences do not give a derivative.
 pub fn kinks(function: Function) -> Vec<f64> {
     use EltwiseAlgorithm::*;
     let Function { algorithm, alpha, beta } = function;
@@ -177,7 +177,7 @@ fn slope(function: Function, x: f64) -> Estimate {
         GeluErf => within(2.0 * QUARTER_MILLIONTH, gelu_erf_slope(x)),
         GeluTanh => within(2.0 * QUARTER_MILLIONTH, gelu_tanh_slope(x)),
         Mish => within(2.0 * QUARTER_MILLIONTH, mish_slope(x)),
-        // It has no gradient.
+        // Its gradient is 0.
         Round => exact(0.0),
     }
 }
@@ -195,7 +195,7 @@ fn line(function: Function, x: f64, slopes: impl Fn(f64) -> (f64, f64, f64)) -> 
         z if z >= 1.0 => above,
         _ => between,
     };
-    // The product need not be rounded before the sum, but may be.
+    // The product may be rounded before the sum, but need not be.
     let error = ulp(alpha * x) + ulp(z);
     let exact = f64::from((alpha * x) as f32) == alpha * x && f64::from(z as f32) == z;
     let near = |edge: f64| !exact && (z - edge).abs() <= error;
@@ -209,7 +209,7 @@ fn line(function: Function, x: f64, slopes: impl Fn(f64) -> (f64, f64, f64)) -> 
 
 /// The derivative of `z*logistic(z)`.
 fn swish_slope(z: f64) -> f64 {
-    // Infinite values have a limit.
+    // Infinite arguments give the limit.
     let z = z.clamp(-750.0, 750.0);
     logistic(z) + z * logistic(z) * logistic(-z)
 }

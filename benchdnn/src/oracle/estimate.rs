@@ -91,7 +91,7 @@ impl Step {
         }
     }
 
-    /// Whether f32 arithmetic gives exactly `y` from the exact `x`: no operation has to round.
+    /// Whether f32 arithmetic gives exactly `y` from an exact `x`, because no operation has to round.
     #[inline(always)]
     fn is_exact(self, x: f64, y: f64) -> bool {
         use BinaryAlgorithm::{Add, Div, Mul, Sub};
@@ -109,8 +109,7 @@ impl Step {
         fits(x) && fits(y) && fits(between)
     }
 
-    /// Whether the function is discontinuous at `x` in a way that the ends of the interval do not
-    /// show.
+    /// Whether the function is discontinuous at `x` in a way that does not show at the ends of the interval.
     #[inline(always)]
     fn jumps_at(self, x: f64, error: f64) -> bool {
         use BinaryAlgorithm::{Eq, Ne};
@@ -188,7 +187,7 @@ impl Estimate {
     }
 }
 
-/// As in f32 arithmetic: values that are too large become infinite.
+/// As in f32 arithmetic, values that are too large become infinite.
 fn in_range(value: f64) -> f64 {
     // Half an ulp above the largest f32; values from there on round to infinity.
     const OVERFLOW: f64 = f32::MAX as f64 * (1.0 + 1.0 / 33_554_432.0);
@@ -199,8 +198,8 @@ fn in_range(value: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The same chain in f32, with errors of elementary functions added. The estimate must cover
-    /// them, but not by a factor that would hide a mistake.
+    /// The same chain in f32, with added errors of elementary functions. The estimate must cover them, but not exceed
+    /// them by so much that it hides mistakes.
     #[test]
     fn estimates_cover_f32_and_are_tight() {
         for algorithm in EltwiseAlgorithm::all() {
@@ -247,12 +246,12 @@ mod tests {
         let halves = Step::Eltwise { algorithm: EltwiseAlgorithm::Linear, alpha: 0.5, beta: 0.0 };
         assert_eq!(whole.after(halves), Estimate { value: 1.5, error: 0.0 });
         assert!(whole.after(Step::Over(3.3)).error > 0.0);
-        // Near the edge of the domain anything is right; elsewhere a NaN is a NaN.
+        // Near the edge of the domain anything is right; elsewhere NaN must be NaN.
         let edge = Estimate { value: -1e-9, error: 1e-6 };
         assert_eq!(edge.after(eltwise(EltwiseAlgorithm::Sqrt)).error, f64::INFINITY);
         let outside = Estimate { value: -1.0, error: 1e-6 }.after(eltwise(EltwiseAlgorithm::Log));
         assert!(outside.value.is_nan() && outside.error == 0.0);
-        // What exceeds f32 is infinite.
+        // Values beyond f32 are infinite.
         let huge = Estimate { value: 100.0, error: 1e-6 }.after(eltwise(EltwiseAlgorithm::Exp));
         assert_eq!((huge.value, huge.error), (f64::INFINITY, 0.0));
     }

@@ -59,18 +59,18 @@ impl Output {
     }
 }
 
-/// What backward computes.
+/// The results of backward.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Gradients {
     /// The gradient of the gate.
     pub gate: Output,
     /// The gradient of up.
     pub up: Output,
-    /// dst, once more.
+    /// dst again.
     pub dst: Output,
 }
 
-/// The part of a normal distribution below x.
+/// The normal distribution function at x.
 fn below(x: f64) -> f64 {
     unsafe extern "C" {
         #[link_name = "erfc"]
@@ -88,7 +88,7 @@ fn logistic_slope(x: f64) -> f64 {
     e / (1.0 + e).powi(2)
 }
 
-/// `2 sqrt(2/pi) (x + 0.044715 x^3)` and its derivative: gelu_tanh is x times the logistic function of it.
+/// `2 sqrt(2/pi) (x + 0.044715 x^3)` and its derivative. gelu_tanh is x times the logistic function of it.
 fn inner(x: f64) -> (f64, f64) {
     const CUBIC: f64 = 0.044_715;
     let factor = 2.0 * (2.0 / std::f64::consts::PI).sqrt();
@@ -101,8 +101,8 @@ const HALF_ULP: f64 = 1.0 / 16_777_216.0;
 const SMALLEST: f64 = f32::from_bits(1) as f64;
 
 impl Function {
-    /// f, and how far f32 may be off: the logistic function by 3 ulp, after an argument that is rounded, and both kinds of
-    /// gelu by 2^-22 of x.
+    /// f and its error bound in f32: 3 ulp for the logistic function, after an argument that is rounded, and 2^-22 of x
+    /// for both kinds of gelu.
     fn value(self, g: f64, alpha: f64) -> (f64, f64) {
         match self {
             Function::Swish => {
@@ -121,7 +121,7 @@ impl Function {
         }
     }
 
-    /// The derivative, and how far f32 may be off: 2^-21, or 3 ulp of the logistic function's.
+    /// The derivative and its error bound in f32: 2^-21, or 3 ulp of the logistic function's.
     fn slope(self, g: f64, alpha: f64) -> (f64, f64) {
         const OFF: f64 = 8.0 * HALF_ULP;
         match self {
@@ -152,10 +152,10 @@ fn times((value, error): (f64, f64), factor: f64) -> (f64, f64) {
     (product, error * factor.abs() + HALF_ULP * product.abs() + SMALLEST * (2.0 + factor.abs()))
 }
 
-/// The gate and up that are computed with, and how far up may be off.
+/// The clamped gate and up, and the error bound of up.
 fn limited(numbers: Numbers, gate: f64, up: f64) -> (f64, (f64, f64)) {
     let Numbers { limit, shift, .. } = numbers;
-    // NaN stays, which min and max would drop.
+    // Keeps NaN, which min and max would drop.
     let g = if gate > limit { limit } else { gate };
     let u = if up > limit { limit } else { up };
     let u = if u < -limit { -limit } else { u } + shift;
@@ -168,7 +168,7 @@ fn product(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
     (value, error + b.1 * (a.0.abs() + a.1))
 }
 
-/// What dst should be.
+/// The expected dst.
 pub fn forward(function: Function, numbers: Numbers, gate: &[f64], up: &[f64]) -> Output {
     let mut output = Output::default();
     for (gate, up) in gate.iter().zip(up) {
@@ -178,7 +178,7 @@ pub fn forward(function: Function, numbers: Numbers, gate: &[f64], up: &[f64]) -
     output
 }
 
-/// What the gradients should be.
+/// The expected gradients.
 pub fn backward(
     function: Function,
     numbers: Numbers,
@@ -210,7 +210,7 @@ mod tests {
         Function::Linear,
     ];
     const PLAIN: Numbers = Numbers { alpha: 1.0, limit: f64::INFINITY, shift: 0.0 };
-    /// Those of GPT-OSS.
+    /// The numbers of GPT-OSS.
     const LIMITED: Numbers = Numbers { alpha: 1.702, limit: 7.0, shift: 1.0 };
 
     fn close(got: f64, want: f64) -> bool {

@@ -58,10 +58,10 @@ impl Sizes {
     }
 }
 
-/// The inputs of a problem; those that it does not need are not read.
+/// The inputs of a problem. Those that it does not need are not read.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    /// Of the tensors.
+    /// The sizes of the tensors.
     pub sizes: Sizes,
     /// A value per element.
     pub src: &'a [f64],
@@ -73,8 +73,8 @@ pub struct Input<'a> {
     pub shift: Option<&'a [f64]>,
     /// A mean per group, for backward or with `flags.global_stats`; `None` with RMS normalization.
     pub mean: Option<&'a [f64]>,
-    /// A variance per group, likewise. In backward, zero, subnormal in f32 and +Inf are unusable:
-    /// the statistics are computed from `src`, unless they are global.
+    /// A variance per group, likewise. In backward, zero, subnormal in f32 and +Inf are unusable, so the statistics are
+    /// computed from `src`, unless they are global.
     pub variance: Option<&'a [f64]>,
     /// Added to the variance inside the root.
     pub epsilon: f64,
@@ -95,7 +95,7 @@ impl Input<'_> {
         reciprocal_root(variance, self.epsilon)
     }
 
-    /// Mean (0 for RMS normalization), variance and mean of `|x|` of a group, over its first elements if the norm is
+    /// Mean (0 for RMS normalization), variance and mean of `|x|` of a group; over its first elements if the norm is
     /// partial.
     fn statistics(&self, x: &[f64], counted: usize) -> (f64, f64, f64) {
         let x = &x[..counted];
@@ -111,7 +111,7 @@ impl Input<'_> {
         (mean, squares / count, mean_abs)
     }
 
-    /// How far errors move the results: the groups are rows.
+    /// How far errors move the results. The groups are rows.
     fn moved_with(&self, around: Around<'_>, fill: impl FnOnce(&Moved<'_>)) {
         let elements = self.sizes.elements();
         fill(&Moved {
@@ -138,7 +138,7 @@ pub fn forward(input: &Input<'_>) -> ForwardOutput {
     forward_with(input, Around::default())
 }
 
-/// The same with errors of inputs that were computed.
+/// The same with errors of computed inputs.
 pub fn forward_with(input: &Input<'_>, around: Around<'_>) -> ForwardOutput {
     let Input { sizes, src, flags, .. } = *input;
     let (elements, groups) = (sizes.elements(), sizes.all_groups());
@@ -186,7 +186,7 @@ pub fn backward(input: &Input<'_>) -> BackwardOutput {
     backward_with(input, Around::default())
 }
 
-/// The same with errors of inputs that were computed.
+/// The same with errors of computed inputs.
 pub fn backward_with(input: &Input<'_>, around: Around<'_>) -> BackwardOutput {
     let Input { sizes, src, diff_dst, flags, .. } = *input;
     let elements = sizes.elements();
@@ -220,7 +220,7 @@ pub fn backward_with(input: &Input<'_>, around: Around<'_>) -> BackwardOutput {
             },
         );
     }
-    // Of diff_dst*xhat, diff_dst, and their absolute values, for a channel.
+    // The sums of diff_dst*xhat, diff_dst, and their absolute values, for a channel.
     let sums = |channel: usize| {
         pairwise(sizes.samples * sizes.positions, &|i| {
             let (sample, position) = (i / sizes.positions, i % sizes.positions);
@@ -267,8 +267,8 @@ fn gradient_of_group(
     }
     .map(|sum| sum / counted as f64);
     for (i, (diff_src, terms)) in diff_src.iter_mut().zip(terms).enumerate() {
-        // Global statistics are constants, and those of a partial norm do not depend on the other elements: xhat, which
-        // may be NaN, is not in the result.
+        // Global statistics are constants, and those of a partial norm do not depend on the other elements. So xhat,
+        // which may be NaN, does not enter the result.
         let constant = input.flags.global_stats || i >= counted;
         let slope = if constant { 0.0 } else { xhat(i) * of_dx };
         let slope_abs = if constant { 0.0 } else { xhat(i).abs() * of_dx_abs };

@@ -39,13 +39,13 @@ pub struct Flags {
     pub shift: bool,
     /// RMS normalization: no mean, and the variance is the mean of the squares.
     pub rms_norm: bool,
-    /// The scale is `1 + scale`; whoever calls the oracle adds it.
+    /// The scale is `1 + scale`; the caller of the oracle adds 1.
     pub plus_one: bool,
     /// The normalized value is rounded before scale and shift; a [step](super::steps).
     pub round_first: bool,
     /// The result is multiplied by a gate; a [step](super::steps).
     pub gate_output: bool,
-    /// What is normalized is multiplied by a gate; a [step](super::steps).
+    /// The input of the normalization is multiplied by a gate; a [step](super::steps).
     pub gate_input: bool,
 }
 
@@ -56,19 +56,19 @@ impl Flags {
     }
 }
 
-/// What a problem has beside oneDNN's, and the errors of inputs that were computed.
+/// What a problem has that oneDNN lacks, and the errors of computed inputs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Around<'a> {
-    /// How many elements the mean square covers; 0 for the whole row.
+    /// The number of elements in the mean square; 0 for the whole row.
     pub partial: usize,
     /// The possible error of each element of src; empty if they are exact.
     pub src_errors: &'a [f64],
-    /// The same of diff_dst.
+    /// The same for diff_dst.
     pub diff_dst_errors: &'a [f64],
 }
 
 impl Around<'_> {
-    /// How many elements of a row the statistics cover.
+    /// The number of a row's elements in the statistics.
     pub(super) fn counted(&self, cols: usize) -> usize {
         if self.partial == 0 { cols } else { self.partial }
     }
@@ -110,7 +110,7 @@ pub struct ForwardOutput {
     pub dst_terms: Vec<f64>,
     /// The mean of `|src|`, for each row; empty where `mean` is empty or given.
     pub mean_terms: Vec<f64>,
-    /// How far the errors of src move each element of `dst`; empty without them, as the next two.
+    /// How far the errors of src move each element of `dst`; empty without them, as are the next two.
     pub dst_moved: Vec<f64>,
     /// The same for `mean`.
     pub mean_moved: Vec<f64>,
@@ -134,8 +134,8 @@ pub struct BackwardInput<'a> {
     pub scale: Option<&'a [f64]>,
     /// `rows` means; needed except with `flags.rms_norm`.
     pub mean: Option<&'a [f64]>,
-    /// `rows` variances. If a row's variance is zero, subnormal in f32 or +Inf, its statistics are
-    /// unusable: both are computed from `src`, unless they are global.
+    /// `rows` variances. If a row's variance is zero, subnormal in f32 or +Inf, its statistics are unusable, and both
+    /// are computed from `src`, unless they are global.
     pub variance: &'a [f64],
     /// Added to the variance inside the root.
     pub epsilon: f64,
@@ -166,7 +166,7 @@ pub struct BackwardOutput {
     pub diff_shift_moved: Vec<f64>,
 }
 
-/// Fewer elements are not worth handing to another thread.
+/// With fewer elements, handing work to another thread does not pay.
 const GRAIN: usize = 16 * 1024;
 
 /// `1/sqrt(variance + epsilon)`, or 0 if that sum is 0.
@@ -233,7 +233,7 @@ pub fn forward(input: &ForwardInput<'_>) -> ForwardOutput {
     forward_with(input, Around::default())
 }
 
-/// The same with what oneDNN does not have.
+/// The same, including what oneDNN lacks.
 ///
 /// # Panics
 /// As [`forward`].
@@ -324,13 +324,12 @@ struct Backward<'a> {
     around: Around<'a>,
     scale: Vec<f64>,
     mean: Vec<f64>,
-    /// Rows whose column sums are added sequentially; larger ranges are halved, to keep the error
-    /// small.
+    /// The number of rows whose column sums are added sequentially. Larger ranges are halved, to keep the error small.
     block: usize,
 }
 
 impl Backward<'_> {
-    /// Writes `diff_src` and its terms for the rows from `first` on, and returns their column sums.
+    /// Writes `diff_src` and its terms for the rows from `first`, and returns their column sums.
     fn rows(&self, first: usize, diff_src: &mut [f64], terms: &mut [f64]) -> ColumnSums {
         let cols = self.input.cols;
         let count = diff_src.len() / cols;
@@ -394,7 +393,7 @@ impl Backward<'_> {
                 *diff_src = r * d;
                 *terms = r * d.abs();
             } else {
-                // The statistics do not depend on the elements that they leave out.
+                // The statistics do not depend on the elements outside a partial norm.
                 let xhat = if c < counted { xhat(c) } else { 0.0 };
                 *diff_src = r * (d - of_d - xhat * of_dx);
                 *terms = r * (d.abs() + of_d_abs + xhat.abs() * of_dx_abs);
@@ -422,7 +421,7 @@ pub fn backward(input: &BackwardInput<'_>) -> BackwardOutput {
     backward_with(input, Around::default())
 }
 
-/// The same with what oneDNN does not have.
+/// The same, including what oneDNN lacks.
 ///
 /// # Panics
 /// As [`backward`].

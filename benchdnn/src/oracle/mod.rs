@@ -1,7 +1,7 @@
-//! What each operation should give, in f64 and as plain as the formula.
+//! The expected results of each operation, in f64 and as plain as the formula.
 //!
-//! Owns one module per operation. It imports nothing of the library and shares no code with it:
-//! two implementations that agree by sharing a mistake would prove nothing.
+//! It has one module per operation. It imports nothing from the library and shares no code with it:
+//! two implementations that agree because they share a mistake would prove nothing.
 
 pub mod binary;
 pub mod dropout;

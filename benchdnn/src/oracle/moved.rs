@@ -5,11 +5,11 @@ use super::lnorm::{BackwardOutput, Flags, ForwardOutput, reciprocal_root};
 use super::sum::pairwise;
 use rayon::prelude::*;
 
-/// Rows whose statistics were computed, or given. The groups of a group normalization are its rows.
+/// Rows with computed or given statistics. The rows of a group normalization are its groups.
 pub(super) struct Moved<'a> {
     /// Elements of a row.
     pub(super) cols: usize,
-    /// How many elements of a row the statistics cover.
+    /// The number of a row's elements in the statistics.
     pub(super) counted: usize,
     /// The elements.
     pub(super) src: &'a [f64],
@@ -19,12 +19,12 @@ pub(super) struct Moved<'a> {
     pub(super) flags: Flags,
     /// The factor of a row's element.
     pub(super) scale: &'a (dyn Fn(usize, usize) -> f64 + Sync),
-    /// Which factor it is.
+    /// The index of that factor.
     pub(super) channel: &'a (dyn Fn(usize, usize) -> usize + Sync),
 }
 
 impl Moved<'_> {
-    /// Fills what has `moved` in its name.
+    /// Fills the fields with `moved` in their names.
     pub(super) fn forward(&self, output: &mut ForwardOutput) {
         let Moved { cols, counted, src, src_errors, epsilon, flags, scale, .. } = *self;
         let rows = output.variance.len();

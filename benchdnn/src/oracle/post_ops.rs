@@ -102,7 +102,7 @@ const ELTWISE: [(&str, &str, EltwiseAlgorithm); 28] = [
 ];
 
 impl EltwiseAlgorithm {
-    /// All of them, in the order of their names.
+    /// All functions, in the order of their names.
     pub fn all() -> impl Iterator<Item = EltwiseAlgorithm> {
         ELTWISE.iter().map(|row| row.2)
     }
@@ -182,7 +182,7 @@ impl EltwiseAlgorithm {
             Hardsigmoid => line,
             Hardswish => x.abs() * line + ulp(y),
             GeluErf | GeluTanh => x.abs() / 4_194_304.0 + ulp(0.0), // 2^-22
-            // Where e^x is subnormal, it is off by one of its spacings, ulp(0), and the factor of x is e^x.
+            // Where e^x is subnormal, it is off by one spacing, ulp(0), and the factor of x is e^x.
             Mish => 6.0 * ulp(y) + x.abs() * ulp(0.0),
             Swish => {
                 let z = alpha * x;
@@ -272,7 +272,7 @@ const BINARY: [(&str, &str, BinaryAlgorithm); 13] = [
 ];
 
 impl BinaryAlgorithm {
-    /// All of them, in the order of their names.
+    /// All functions, in the order of their names.
     pub fn all() -> impl Iterator<Item = BinaryAlgorithm> {
         BINARY.iter().map(|row| row.2)
     }

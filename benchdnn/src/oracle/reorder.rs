@@ -45,8 +45,8 @@ pub fn precision(src: DataType, dst: DataType) -> DataType {
     if wide(src) || wide(dst) { DataType::F64 } else { DataType::F32 }
 }
 
-/// The value of an element before it is rounded to dst's type, and the possible error of the
-/// arithmetic: an ulp for each inexact operation.
+/// The value of an element before it is rounded to dst's type, and the possible error of the arithmetic: an ulp for
+/// each inexact operation.
 pub fn element(src: f64, terms: &Terms, precision: DataType) -> (f64, f64) {
     let Terms { src_scale, src_zero_point, sum, dst_scale, dst_zero_point } = *terms;
     let mut estimate = (src, 0.0);
@@ -56,7 +56,7 @@ pub fn element(src: f64, terms: &Terms, precision: DataType) -> (f64, f64) {
         }
         let (value, error) = estimate;
         let result = of(value);
-        // Whether an f64 operation is exact is not known.
+        // It is not known whether an f64 operation is exact.
         let exact = precision == DataType::F32 && precision.round(result) == result;
         let own = if exact || !result.is_finite() { 0.0 } else { precision.ulp(result) };
         estimate = (result, error * slope.abs() + own);

@@ -10,7 +10,7 @@
 
 use super::sum::pairwise;
 
-/// Which elements are a pair.
+/// Which elements form a pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Pairing {
     /// Neighbours.
@@ -23,7 +23,7 @@ pub enum Pairing {
 }
 
 impl Pairing {
-    /// The places of pair `i` of `pairs` in a head of `cols` elements.
+    /// The indices of pair `i` of `pairs` in a head of `cols` elements.
     pub fn places(self, i: usize, pairs: usize, cols: usize) -> (usize, usize) {
         match self {
             Pairing::Interleaved => (2 * i, 2 * i + 1),
@@ -33,7 +33,7 @@ impl Pairing {
     }
 }
 
-/// The part of a position that pair `i` uses, of sections that follow one another or alternate.
+/// The part of a position that pair `i` uses. Sections follow one another or alternate.
 pub fn section(i: usize, sections: &[usize], interleaved: bool) -> usize {
     if sections.is_empty() {
         return 0;
@@ -56,17 +56,17 @@ pub struct Norm<'a> {
     pub epsilon: f64,
     /// Factors of the columns.
     pub scale: Option<&'a [f64]>,
-    /// Whether 1 is added to them.
+    /// Whether to add 1 to them.
     pub plus_one: bool,
 }
 
-/// How far f32 may be off, relative to a number: half an ulp.
+/// The error of an f32 relative to a number: half an ulp.
 const HALF_ULP: f64 = 1.0 / 16_777_216.0;
-/// The smallest f32, since results below the normal numbers have its spacing.
+/// The smallest f32; results below the normal numbers have its spacing.
 const SMALLEST: f64 = f32::from_bits(1) as f64;
 
-/// A head before the rotation: its values, and how far each may be off. `round` is what normalized
-/// values are stored in, if they are stored.
+/// A head before the rotation: its values and their error bounds. `round` is the type in which normalized values are
+/// stored, if they are.
 pub fn normalized(
     src: &[f64],
     norm: &Norm<'_>,
@@ -78,7 +78,7 @@ pub fn normalized(
     let one = |(c, x): (usize, &f64)| {
         let scale = norm.scale.map_or(1.0, |scale| scale[c] + f64::from(u8::from(norm.plus_one)));
         let exact = x * r * scale;
-        // The mean square is within 4 ulp, its root and two products add half an ulp each.
+        // The mean square is within 4 ulp; its root and two products add half an ulp each.
         let error = 8.0 * HALF_ULP * exact.abs() + SMALLEST;
         match round {
             None => (exact, error),
@@ -92,8 +92,8 @@ pub fn normalized(
     src.iter().enumerate().map(one).unzip()
 }
 
-/// Rotates a head by the cosine and the sine of each pair. Returns the values and how far an f32
-/// result may be off, given what its elements are off.
+/// Rotates a head by the cosine and the sine of each pair. Returns the values and their error bounds in f32, given
+/// those of the head.
 pub fn rotated(
     head: &[f64],
     errors: &[f64],
@@ -121,19 +121,19 @@ pub fn rotated(
     (values, bounds)
 }
 
-/// The gradients of a head through its normalization, and how far f32 results may be off.
+/// The gradients of a head through its normalization, and their error bounds in f32.
 pub struct Through {
     /// The gradient of the head.
     pub diff_src: Vec<f64>,
     /// Its bounds.
     pub diff_src_bounds: Vec<f64>,
-    /// What the head adds to the gradient of the scale.
+    /// The head's contribution to the gradient of the scale.
     pub diff_scale: Vec<f64>,
     /// Its bounds.
     pub diff_scale_bounds: Vec<f64>,
 }
 
-/// The gradients for `d`, the gradient of what was normalized, which may be off by `errors`.
+/// The gradients for `d`, the gradient of the normalized values, with the given `errors`.
 pub fn through(src: &[f64], (d, errors): (&[f64], &[f64]), norm: &Norm<'_>) -> Through {
     let (count, cols) = (src.len() as f64, 0..src.len());
     let [sum] = pairwise(src.len(), &|c| [src[c] * src[c]]);
@@ -150,8 +150,7 @@ pub fn through(src: &[f64], (d, errors): (&[f64], &[f64]), norm: &Norm<'_>) -> T
         [factor * gradient, (factor * gradient).abs(), off]
     });
     let [mean, mean_terms, mean_off] = of_row.map(|sum| sum / count);
-    // The variance is within 4 ulp of f32, its root has half of that; three products and a sum, whose chains
-    // are of f32.
+    // The variance is within 4 ulp of f32, its root within half of that. Three products and a sum have f32 chains.
     let share = 24.0 * HALF_ULP;
     let mut result = Through {
         diff_src: cols.clone().map(|c| r * (scale(c) * d[c] - xhat(c) * mean)).collect(),

@@ -8,8 +8,8 @@
 //!           logsoftmax   g - exp(y)*sum(g)
 //! ```
 //!
-//! A library that computes in f64 is no less accurate than this. It gets the bounds of f32 in units that are 2^26 times finer,
-//! of which 2^29 is the ratio of the two precisions: the factor of 8 covers the errors of both.
+//! A library that computes in f64 is no less accurate than this. It gets the bounds of f32 in units that are 2^26 times
+//! finer, of which 2^29 is the ratio of the two precisions: the factor of 8 covers the errors of both.
 
 use super::sum::pairwise;
 
@@ -32,7 +32,7 @@ impl Rows {
         Rows { outer: product(&dims[..axis]), cols: dims[axis], inner: product(&dims[axis + 1..]) }
     }
 
-    /// Calls `f` with the places of each row's elements.
+    /// Calls `f` with the indices of each row's elements.
     fn each(&self, mut f: impl FnMut(&dyn Fn(usize) -> usize)) {
         let &Rows { outer, cols, inner } = self;
         for row in 0..outer * inner {
@@ -42,12 +42,12 @@ impl Rows {
     }
 }
 
-/// The values of an output, and what their errors are proportional to or bounded by.
+/// The values of an output, and the bounds of their errors or the terms to which they are proportional.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Output {
     /// The values.
     pub values: Vec<f64>,
-    /// Forward the bounds of the error, backward the sums of absolute terms.
+    /// In forward the error bounds, in backward the sums of absolute terms.
     pub terms: Vec<f64>,
 }
 
@@ -61,7 +61,7 @@ pub enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// Half an ulp, relative to the value; with the part of this oracle.
+    /// Half an ulp, relative to the value, including the error of this oracle.
     fn half_ulp(self) -> f64 {
         match self {
             Arithmetic::F32 => 1.0 / 16_777_216.0,
@@ -69,7 +69,7 @@ impl Arithmetic {
         }
     }
 
-    /// The smallest number, since results below the normal numbers have its spacing.
+    /// The smallest number; results below the normal numbers have its spacing.
     fn smallest(self) -> f64 {
         match self {
             Arithmetic::F32 => f64::from(f32::from_bits(1)),
@@ -78,13 +78,13 @@ impl Arithmetic {
     }
 }
 
-/// What dst should be, and how far an f32 result may be off: 3 ulp, and the relative error of the
-/// exponential that comes from rounding `x - m`, or 2 ulp and that of the sum in its logarithm.
+/// The expected dst and its error bound in f32: 3 ulp and the relative error of the exponential from rounding `x - m`,
+/// or 2 ulp and the error of the sum in its logarithm.
 pub fn forward(rows: Rows, src: &[f64], log: bool) -> Output {
     forward_or(rows, src, log, None, Arithmetic::F32)
 }
 
-/// The same in an arithmetic; a row of -Inf alone becomes `empty`, if there is such a value.
+/// The same in an arithmetic. A row with only -Inf becomes `empty`, if given.
 pub fn forward_or(
     rows: Rows,
     src: &[f64],
@@ -96,7 +96,7 @@ pub fn forward_or(
     let mut output = Output { values: vec![0.0; src.len()], terms: vec![0.0; src.len()] };
     rows.each(|at| {
         let max = (0..rows.cols).map(|c| src[at(c)]).fold(f64::NEG_INFINITY, |max, x| {
-            // NaN stays, whichever side it is on.
+            // Keeps NaN, whichever side it is on.
             if max.is_nan() || max > x { max } else { x }
         });
         if let (Some(empty), true) = (empty, max == f64::NEG_INFINITY) {
@@ -120,8 +120,8 @@ pub fn forward_or(
     output
 }
 
-/// The logarithm of the sum of the exponentials of each row, and how far a result may be off: the sum and its
-/// logarithm by 5 ulp, and two roundings.
+/// The logarithm of the sum of the exponentials of each row, and its error bound: 5 ulp for the sum and its logarithm,
+/// and two roundings.
 pub fn logarithms(rows: Rows, src: &[f64], arithmetic: Arithmetic) -> Output {
     let mut output = Output::default();
     rows.each(|at| {
@@ -144,7 +144,7 @@ pub fn logarithms(rows: Rows, src: &[f64], arithmetic: Arithmetic) -> Output {
     output
 }
 
-/// What diff_src should be, and its terms.
+/// The expected diff_src, and its terms.
 pub fn backward(rows: Rows, dst: &[f64], diff_dst: &[f64], log: bool) -> Output {
     let mut output = Output { values: vec![0.0; dst.len()], terms: vec![0.0; dst.len()] };
     rows.each(|at| {

@@ -29,7 +29,7 @@ pub enum GateFunction {
 }
 
 impl GateFunction {
-    /// Of a gate's element, which is exact.
+    /// The function of an exact element of a gate.
     pub fn of(self, gate: f64) -> Estimate {
         let (algorithm, alpha) = match self {
             GateFunction::Swish { alpha } => (EltwiseAlgorithm::Swish, f64::from(alpha)),
@@ -52,7 +52,7 @@ impl GateFunction {
     }
 }
 
-/// `s*(1 + z*(1 - s))`, with an error of 3 ulp in `s` beside that of rounding `z`.
+/// `s*(1 + z*(1 - s))`, with an error of 3 ulp in `s` besides that of rounding `z`.
 fn swish_derivative(z: f64) -> Estimate {
     let s = logistic(z);
     // 1 - s without cancellation; f32 arithmetic may cancel, which costs an ulp of 1.
@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    /// The formula in f32, with a logistic function that is off by 3 ulp once rounded, stays within the error.
+    /// The formula in f32, with a logistic function that is off by 3 ulp and then rounded, stays within the error.
     #[test]
     fn errors_cover_f32_arithmetic() {
         for i in -4000..4000_i32 {

@@ -1,5 +1,5 @@
-//! The loops read lines of 64 bytes, combine them by exclusive or if more are read than written,
-//! and write them. They use integers, so that the data cannot affect the speed.
+//! Loops that read lines of 64 bytes, combine them by exclusive or if more are read than written, and write them. They
+//! use integers, so the data does not affect the speed.
 
 use super::Traffic;
 
@@ -7,7 +7,7 @@ use super::Traffic;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kernel {
     pub(super) name: &'static str,
-    /// Runs the steps from the first number up to the second.
+    /// Runs the steps from the first index to before the second.
     pub(super) run: unsafe fn(&Streams, usize, usize),
 }
 
@@ -42,8 +42,8 @@ impl Streams {
         if least == 0 {
             return None;
         }
-        // Types have one, two, four or eight bytes, so a step processes a line of the smallest type
-        // and a multiple of it of the others.
+        // Types have one, two, four or eight bytes, so a step processes one line of the smallest type and a multiple of
+        // it of the others.
         let lines = |bytes: usize| bytes / least;
         let lines = (lines(first.bytes), second.map_or(0, |s| lines(s.bytes)), lines(to.bytes));
         let steps = least / LINE;
@@ -83,7 +83,7 @@ trait Line: Copy {
     unsafe fn xor(self, other: Self) -> Self;
 }
 
-// No closures here: one that is not inlined would be compiled for the baseline.
+// No closures here: one that is not inlined would be compiled for the baseline instruction set.
 #[inline(always)]
 unsafe fn step<L: Line, const A: usize, const B: usize, const W: usize>(
     streams: &Streams,
@@ -179,17 +179,17 @@ struct Portable([u64; LINE / 8]);
 impl Line for Portable {
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Portable {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { Portable(from.cast::<[u64; LINE / 8]>().read_unaligned()) }
     }
     #[inline(always)]
     unsafe fn store(self, to: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { to.cast::<[u64; LINE / 8]>().write_unaligned(self.0) }
     }
     #[inline(always)]
     unsafe fn stream(self, to: *mut u8) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.store(to) }
     }
     #[inline(always)]
@@ -205,7 +205,7 @@ unsafe fn portable<const A: usize, const B: usize, const W: usize, const STREAM:
     from: usize,
     upto: usize,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { sweep::<Portable, A, B, W, STREAM>(streams, from, upto) }
 }
 
@@ -236,7 +236,7 @@ mod x86 {
             impl Line for $line {
                 #[inline(always)]
                 unsafe fn load(from: *const u8) -> $line {
-                    // SAFETY: the caller's promise, and the machine has the instructions.
+                    // SAFETY: guaranteed by the caller, and the machine has the instructions.
                     unsafe {
                         let mut vectors = [$load(from.cast()); $count];
                         let mut i = 1;
@@ -289,7 +289,7 @@ mod x86 {
                 from: usize,
                 upto: usize,
             ) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { sweep::<$line, A, B, W, STREAM>(streams, from, upto) };
                 if STREAM {
                     _mm_sfence();

@@ -1,9 +1,9 @@
 //! The limit that memory sets: the best plain copy of a problem's bytes.
 //!
-//! An operation cannot be faster than reading its main inputs and writing its main output, a layer
-//! normalization than reading src and writing dst; small tensors do not count. Several loops do
-//! just that. The fastest of them at this size, on one thread or on as many as the problem may use,
-//! is the limit that a problem is compared with.
+//! An operation cannot be faster than reading its main inputs and writing its main output: for layer
+//! normalization, reading src and writing dst. Small tensors do not count. Several loops do just
+//! that. The fastest of them at this size, on one thread or on as many as the problem may use, is the
+//! limit that a problem is compared with.
 
 mod kernels;
 

@@ -1,7 +1,7 @@
 //! How a problem is run: mode, limits, machine settings, choice of implementation.
 //!
 //! [`RunSettings`] is the part of the command line's state that all drivers share and `--reset`
-//! keeps; [`Selection`] is the shared part that `--reset` resets. A [`Run`] holds one value of each
+//! keeps; [`Selection`] is the shared part that `--reset` resets. A [`Run`] has one value of each
 //! list.
 
 mod cold_cache;
@@ -25,7 +25,7 @@ use std::rc::Rc;
 /// How one problem is run.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    /// What happens to the problem.
+    /// The mode.
     pub mode: Mode,
     /// How much is printed.
     pub verbosity: u32,
@@ -33,14 +33,13 @@ pub struct Run {
     pub repeats: u64,
     /// When measuring stops, in milliseconds; `None` for the mode's default.
     pub max_ms: Option<u64>,
-    /// How many executions are measured; 0 lets time decide.
+    /// How many executions are measured; 0 lets the time decide.
     pub fix_times: u64,
-    /// Whether a reference implementation counts as a failure.
+    /// Whether a problem fails if a reference implementation runs it.
     pub check_ref_impl: bool,
-    /// Whether mode C compares gradients with differences of the library's own forward, instead of
-    /// the oracle.
+    /// Whether mode C compares gradients with differences of the library's own forward instead of with the oracle.
     pub gradient: bool,
-    /// Whether the size of outputs is explained.
+    /// Whether to explain the size of outputs.
     pub explain: bool,
     /// Whether a problem fails if its attributes change the implementation.
     pub same_pd: bool,
@@ -48,7 +47,7 @@ pub struct Run {
     pub enum_tags_only: bool,
     /// Problems with a lower number are skipped.
     pub start: u64,
-    /// The start of the names of files with input data.
+    /// The prefix of the names of files with input data.
     pub buffer_prefix: String,
     /// The highest instruction set that the library may use.
     pub cpu_isa: CpuIsa,
@@ -139,7 +138,7 @@ impl RunSettings {
         runs
     }
 
-    /// The verbosity from here on.
+    /// The verbosity from now on.
     pub fn verbosity(&self) -> u32 {
         self.run.verbosity
     }

@@ -5,13 +5,13 @@ use crate::language::value::BadValue;
 /// What happens to each problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// It is printed.
+    /// Prints it.
     List,
-    /// Its primitive is created, and not executed.
+    /// Creates its primitive, without executing it.
     Initialize,
-    /// It is executed once, unchecked.
+    /// Executes it once, unchecked.
     Execute,
-    /// It is checked, timed, or both.
+    /// Checks it, times it, or both.
     Check(Checks),
 }
 
@@ -24,7 +24,7 @@ pub struct Checks {
     pub bitwise: bool,
     /// Time.
     pub performance: bool,
-    /// A short time is enough; with performance alone.
+    /// Whether a short time is enough; only with performance alone.
     pub fast: bool,
 }
 

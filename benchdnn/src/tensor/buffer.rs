@@ -1,9 +1,9 @@
 //! A tensor's memory with guard zones around it.
 //!
 //! A library writes through a pointer, and only the bytes themselves show what it wrote. So the
-//! memory before, after and between the elements holds a known pattern. Around inputs it is NaN in
-//! every floating-point type, so that reading it spoils the result. Outputs have another one, so
-//! that elements that were never written are recognised.
+//! memory before, after and between the elements has a known pattern. Around inputs it is NaN in
+//! every floating-point type, so that reading it spoils the result. Outputs have another pattern, so
+//! that elements that were never written are recognized.
 
 use super::Layout;
 use std::alloc::{self, Layout as Allocation, LayoutError};
@@ -11,16 +11,16 @@ use std::ptr::NonNull;
 
 /// Bytes before and after the elements: more than any vector that a kernel could overrun by.
 const GUARD: usize = 512;
-/// Alignment of the allocation: a cache line, as careful callers choose.
+/// Alignment of the allocation: a cache line, which careful callers choose.
 const ALIGNMENT: usize = 64;
-/// Of large ones, so that all tensors begin at the same place of a page, whatever was allocated before: where loads and
-/// stores meet in a page changes times.
+/// Alignment of large ones, so that all tensors begin at the same offset in a page, whatever was allocated before.
+/// Times depend on the offsets of loads and stores in a page.
 const PAGE: usize = 4096;
 const LARGE: usize = 16 * PAGE;
 /// Around and between the elements of an input: NaN in f32, bf16 and f16.
 const INPUT: u8 = 0xff;
-/// Around, between and in the elements of an output: a huge negative f32 or bf16, a NaN in f16, and
-/// an unlikely result.
+/// Around, between and in the elements of an output: a huge negative f32 or bf16, a NaN in f16, and in any case an
+/// unlikely result.
 const OUTPUT: u8 = 0xfe;
 /// Another such pattern, to distinguish an unwritten element from one that was written with the
 /// first pattern's value.
@@ -78,7 +78,7 @@ impl Buffer {
         let memory = allocation_of(size).expect("a size below isize::MAX");
         // SAFETY: the size is at least two guards, so not zero.
         let pointer = unsafe { alloc::alloc(memory) };
-        // A panic fails the problem; the usual end would abort the whole batch.
+        // A panic fails the problem; the usual handler would abort the whole batch.
         let allocation = NonNull::new(pointer)
             .unwrap_or_else(|| panic!("no memory for a buffer of {size} bytes"));
         // SAFETY: the allocation has `size` bytes.
@@ -100,8 +100,8 @@ impl Buffer {
     /// The elements in row-major order.
     pub fn elements(&self, layout: &Layout) -> Vec<u8> {
         assert!(layout.span() <= self.span, "a layout of this buffer");
-        // SAFETY: start and span are within the allocation, and no library runs meanwhile: every
-        // call has returned before its caller reads the buffer.
+        // SAFETY: start and span are within the allocation, and no library runs meanwhile: every call has returned
+        // before its caller reads the buffer.
         layout.gather(unsafe { std::slice::from_raw_parts(self.pointer(), self.span) })
     }
 
@@ -113,7 +113,7 @@ impl Buffer {
         layout.scatter(elements, memory);
     }
 
-    /// Overwrites the padding of blocks with zeros, as an output must have it.
+    /// Zeros the padding of blocks, as in a valid output.
     pub fn fill_up(&self, layout: &Layout) {
         assert!(layout.span() <= self.span, "a layout of this buffer");
         // SAFETY: as in `put`.
@@ -136,7 +136,7 @@ impl Buffer {
         unsafe { self.allocation.as_ptr().write_bytes(pattern, self.size) };
     }
 
-    /// All bytes, while nothing else is done with the buffer.
+    /// All bytes, while nothing else uses the buffer.
     fn bytes(&self) -> &[u8] {
         // SAFETY: as in `elements`; the callers below hold the slice for one comparison.
         unsafe { std::slice::from_raw_parts(self.allocation.as_ptr(), self.size) }
@@ -167,8 +167,8 @@ impl Buffer {
         }
     }
 
-    /// Checks an output: outside its elements nothing may have been written, except that the
-    /// padding of blocks must be zero.
+    /// Checks an output: nothing outside its elements may have been written, except that the padding of blocks must be
+    /// zero.
     pub fn contained(&self, layout: &Layout) -> Result<(), Damage> {
         let bytes = self.bytes();
         let tensor = self.start..self.start + self.span;
@@ -226,7 +226,7 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         let memory = allocation_of(self.size).expect("it was valid when made");
-        // SAFETY: the allocation was made with this very layout.
+        // SAFETY: the allocation was made with this layout.
         unsafe { alloc::dealloc(self.allocation.as_ptr(), memory) };
     }
 }

@@ -57,17 +57,17 @@ impl Layout {
         layout
     }
 
-    /// Elements of a dimension that one stride covers.
+    /// The number of indices of a dimension that one stride covers.
     fn block_of(&self, dimension: usize) -> usize {
         self.blocks.iter().filter(|block| block.0 == dimension).map(|block| block.1).product()
     }
 
-    /// A dimension with the padding of its last block.
+    /// The size of a dimension, including the padding of its last block.
     fn padded(&self, dimension: usize) -> usize {
         self.dims[dimension].next_multiple_of(self.block_of(dimension))
     }
 
-    /// The offset of each index of a dimension, padding included.
+    /// The offset of each index of a dimension, including padding.
     fn places(&self, dimension: usize) -> Vec<usize> {
         let place = |index: usize| {
             let (mut rest, mut inside, mut place) = (index, 1, 0);
@@ -93,7 +93,7 @@ impl Layout {
         self.dims.iter().product()
     }
 
-    /// Bytes from the first element to the end of the last one, padding of blocks included.
+    /// Bytes from the first element to the end of the last one, including the padding of blocks.
     pub fn span(&self) -> usize {
         usize::try_from(self.wide_span()).unwrap_or(usize::MAX)
     }
@@ -109,7 +109,7 @@ impl Layout {
         (last + tile as u128) * self.data_type.size() as u128
     }
 
-    /// Whether two layouts have every element at the same place.
+    /// Whether two layouts have every element at the same offset.
     pub fn same_places(&self, other: &Layout) -> bool {
         self.dims == other.dims
             && self.data_type == other.data_type
@@ -177,8 +177,8 @@ impl Layout {
         });
     }
 
-    /// Calls `visit` with the offset of each index of the padded dimensions, in row-major order,
-    /// and whether there is an element.
+    /// Calls `visit` with the offset of each index of the padded dimensions, in row-major order, and with whether there
+    /// is an element.
     fn each_place(&self, mut visit: impl FnMut(usize, bool)) {
         let places: Vec<Vec<usize>> = (0..self.dims.len()).map(|d| self.places(d)).collect();
         let mut index = vec![0; places.len()];
@@ -207,7 +207,7 @@ impl Layout {
         format!("({})", index.join(","))
     }
 
-    /// Copies elements from row-major order to their places.
+    /// Copies elements from row-major order to their offsets.
     pub fn scatter(&self, elements: &[u8], memory: &mut [u8]) {
         if self.is_dense() {
             memory[..elements.len()].copy_from_slice(elements);
@@ -221,7 +221,7 @@ impl Layout {
         });
     }
 
-    /// Copies elements from their places into row-major order.
+    /// Copies elements from their offsets into row-major order.
     pub fn gather(&self, memory: &[u8]) -> Vec<u8> {
         let size = self.data_type.size();
         if self.is_dense() {

@@ -25,10 +25,10 @@ const NAMES: [(&str, &str); 14] = [
 /// Letters of the dimensions; no tensor has more.
 const LETTERS: &str = "abcdefghijkl";
 
-/// Dimensions of data and of weights, in oneDNN's names of layouts: g groups, o output and i input channels.
+/// Dimensions of data and of weights, in oneDNN's names of layouts: g groups, o output channels, i input channels.
 const SPELLINGS: [(char, &str); 2] = [('n', "ncdhw"), ('o', "goidhw")];
 
-/// The letters of a name such as `nChw16c` or `gOIhw16i16o`, in which each dimension has a letter of its own; `None` for
+/// The letters of a name such as `nChw16c` or `gOIhw16i16o`, in which each dimension has its own letter; `None` for
 /// other tags.
 fn spelled(text: &str) -> Option<String> {
     let outer = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
@@ -50,11 +50,11 @@ pub enum Tag {
     Any,
     /// No memory descriptor is passed.
     Undef,
-    /// Letters; an `x` stands for all dimensions that the others leave out.
+    /// Letters. An `x` stands for all dimensions that the other letters omit.
     Plain {
         /// As written.
         written: String,
-        /// The letters that it means, in lower case, without the blocks.
+        /// The letters in lower case, without the blocks.
         letters: String,
         /// Dimension and size of the blocks, outermost first.
         blocks: Vec<(usize, usize)>,
@@ -62,8 +62,8 @@ pub enum Tag {
 }
 
 impl Tag {
-    /// Reads a tag that may be blocked: blocked dimensions have capital letters, and the sizes and
-    /// letters of the blocks follow, as in `AB16b16a` and `aBx8b`.
+    /// Reads a tag that may be blocked. Blocked dimensions have capital letters, and the sizes and letters of the
+    /// blocks follow, as in `AB16b16a` and `aBx8b`.
     pub fn parse_blocked(text: &str) -> Result<Tag, BadValue> {
         if let Some(letters) = spelled(text) {
             let tag = Tag::parse_blocked(&letters).map_err(|error| {

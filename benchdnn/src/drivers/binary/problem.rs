@@ -31,7 +31,7 @@ const SOURCES: [(i32, &str); 3] =
 /// One problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BinaryProblem {
-    /// Dimensions of the sources, and of the condition if they were given.
+    /// Dimensions of the sources, and of the condition if given.
     pub dims: Vec<Vec<usize>>,
     /// Its name; often empty.
     pub name: String,
@@ -41,7 +41,7 @@ pub struct BinaryProblem {
     pub src_dts: [DataType; 2],
     /// Type of dst.
     pub dst_dt: DataType,
-    /// Layouts of the sources and the condition, as far as they were given.
+    /// Layouts of the sources and the condition, as far as given.
     pub src_tags: Vec<Tag>,
     /// Layout of dst.
     pub dst_tag: Tag,
@@ -54,7 +54,7 @@ pub struct BinaryProblem {
 }
 
 impl Default for BinaryProblem {
-    /// No dimensions, and the simplest of everything else.
+    /// No dimensions, and the simplest choice for everything else.
     fn default() -> BinaryProblem {
         BinaryProblem {
             dims: Vec::new(),
@@ -72,12 +72,12 @@ impl Default for BinaryProblem {
 }
 
 impl BinaryProblem {
-    /// How many sources there are, the condition included.
+    /// The number of sources, including the condition.
     fn sources(&self) -> usize {
         if self.algorithm.is_ternary() { 3 } else { 2 }
     }
 
-    /// The dimensions of a source; the condition has those of the first if none were given.
+    /// The dimensions of a source. The condition has those of the first source if none were given.
     fn source_dims(&self, source: usize) -> &[usize] {
         self.dims.get(source).unwrap_or(&self.dims[0])
     }
@@ -240,8 +240,8 @@ impl Problem for BinaryProblem {
         }
     }
 
-    /// In a small problem every comparison may be false, two random numbers are hardly ever equal, and large scales
-    /// saturate integers.
+    /// In a small problem every comparison may be false, two random numbers are rarely equal, and large scales saturate
+    /// integers.
     fn is_trivial(&self) -> bool {
         let few = self.dst_dims().iter().product::<usize>() < 10;
         let last = self.attributes.post_ops.value.last();
@@ -250,7 +250,7 @@ impl Problem for BinaryProblem {
         self.algorithm.is_comparison() && few || last.is_some_and(equal) || saturates
     }
 
-    /// oneDNN's batches use types and post-ops of other machines and primitives, too.
+    /// oneDNN's batches also use types and post-ops of other machines and primitives.
     fn unimplemented_reason(&self) -> Option<String> {
         let double = self.src_dts.contains(&DataType::F64) || self.dst_dt == DataType::F64;
         let other = self.attributes.foreign_post_op(true);

@@ -9,12 +9,12 @@ use crate::oracle::post_ops::BinaryAlgorithm;
 use norm_sys::*;
 use std::rc::Rc;
 
-/// What a primitive descriptor is made from.
+/// The inputs of a primitive descriptor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// The function.
     pub algorithm: BinaryAlgorithm,
-    /// Dimensions of the sources and of the condition, if there is one.
+    /// Dimensions of the sources and, if there is one, of the condition.
     pub source_dims: Vec<Vec<usize>>,
     /// Dimensions of dst.
     pub dims: Vec<usize>,

@@ -1,4 +1,4 @@
-//! The options of the driver, its descriptor, and how lists multiply out.
+//! The options of the driver, its descriptor, and the combinations of lists.
 
 use super::problem::{BinaryProblem, DIMENSIONS};
 use crate::attributes::AttributeSettings;
@@ -22,7 +22,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Every combination of the options for one descriptor.
+    /// All combinations of the options for a descriptor.
     pub(super) fn problems(
         &self,
         attributes: &AttributeSettings,

@@ -59,7 +59,7 @@ pub struct EltwiseProblem {
 }
 
 impl Default for EltwiseProblem {
-    /// No dimensions, and the simplest of everything else.
+    /// No dimensions, and the simplest choice for everything else.
     fn default() -> EltwiseProblem {
         EltwiseProblem {
             dims: Vec::new(),
@@ -87,7 +87,7 @@ impl EltwiseProblem {
         Function { algorithm: self.algorithm, alpha, beta }
     }
 
-    /// Whether a tensor is f64, and with it the arithmetic.
+    /// Whether a tensor, and hence the arithmetic, is f64.
     fn is_wide(&self) -> bool {
         [self.src_dt, self.dst_dt].contains(&DataType::F64)
     }
@@ -96,7 +96,7 @@ impl EltwiseProblem {
         self.dims.iter().product()
     }
 
-    /// The tensor that backward reads beside diff_dst.
+    /// The tensor that backward reads besides diff_dst.
     fn read(&self) -> (i32, &'static str, DataType) {
         match reads_dst(self.algorithm) {
             true => (NORM_ARG_DST, "dst", self.dst_dt),
@@ -138,7 +138,7 @@ impl EltwiseProblem {
         }
     }
 
-    /// Why the function does not have these parameters or this direction.
+    /// Why the function does not support these parameters or this direction.
     fn invalid(&self) -> Option<&'static str> {
         use EltwiseAlgorithm::*;
         match self.algorithm {
@@ -245,7 +245,7 @@ impl Problem for EltwiseProblem {
         self.invalid().map(str::to_owned)
     }
 
-    /// oneDNN's batches use types and post-ops of other machines and primitives, too.
+    /// oneDNN's batches also use types and post-ops of other machines and primitives.
     fn unimplemented_reason(&self) -> Option<String> {
         let wide = self.is_wide() && self.attributes.change_results();
         let other = self.attributes.foreign_post_op(false);
@@ -253,8 +253,8 @@ impl Problem for EltwiseProblem {
         Some(format!("eltwise has no {what}"))
     }
 
-    /// Parameters for which the function, or backward its derivative, is 0 everywhere; or a number that integers
-    /// round to 0, or to which post-operations may add its negative.
+    /// Whether the parameters make the function, or backward its derivative, 0 everywhere, or a number that integers
+    /// round to 0 or to which post-operations may add its negative.
     fn is_trivial(&self) -> bool {
         use EltwiseAlgorithm::*;
         let (alpha, beta) = (self.alpha, self.beta);
@@ -335,13 +335,13 @@ impl Problem for EltwiseProblem {
             let (read, diff_dst) = (data.get(self.read().0), data.get(NORM_ARG_DIFF_DST));
             (NORM_ARG_DIFF_SRC, backward(function, read, diff_dst))
         };
-        // What was computed in f64 is rounded once to any type.
+        // An f64 result is rounded once to any type.
         let kind = if self.is_wide() { Kind::Rounded } else { Kind::Chain };
         vec![Expected::new(id, kind, output.values, output.bounds)]
     }
 
     fn with_attributes(&self, data: &Data, plain: &[Expected]) -> Vec<Expected> {
-        // There are no attributes that change a result in f64.
+        // No attribute changes a result in f64.
         if self.is_wide() {
             return plain.to_vec();
         }

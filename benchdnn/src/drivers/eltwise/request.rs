@@ -12,7 +12,7 @@ use norm_sys::*;
 use std::ptr;
 use std::rc::Rc;
 
-/// What a primitive descriptor is made from.
+/// The inputs of a primitive descriptor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// What is computed.
@@ -87,7 +87,7 @@ impl Request {
         let dims = &self.dims;
         let backward = !self.direction.is_forward();
         let dst = match &self.dst.wanted {
-            // Backward reads dst as forward wrote it: where the library chose, like src.
+            // Backward reads dst as forward wrote it: in the layout that the library chose, like src.
             Wanted::Any if backward => {
                 &TensorRequest { data_type: self.dst.data_type, ..self.src.clone() }
             }

@@ -1,4 +1,4 @@
-//! How gate and up are packed in src, the data of a problem, and what the oracle expects.
+//! The packing of gate and up in src, the data of a problem, and the expected results.
 
 use super::problem::{GatedProblem, Packing};
 use crate::attributes::Policy;
@@ -59,7 +59,7 @@ impl GatedProblem {
         src
     }
 
-    /// gate and up, from src and, if they are separate, src_1.
+    /// gate and up, from src and, if they are separate, from src_1.
     fn unpacked(&self, data: &Data) -> [Vec<f64>; 2] {
         let src = data.get(NORM_ARG_SRC);
         if self.packing == Packing::Separate {
@@ -122,7 +122,7 @@ impl GatedProblem {
         scale.map_or(0, |scale| scale.groups.last().copied().unwrap_or(self.cols()).max(1))
     }
 
-    /// What attributes make of dst.
+    /// dst after the attributes.
     pub(super) fn attributed(&self, data: &Data, plain: &[Expected]) -> Vec<Expected> {
         if !self.direction.is_forward() {
             return plain.to_vec();

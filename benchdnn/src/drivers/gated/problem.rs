@@ -31,7 +31,7 @@ pub(super) const FUNCTIONS: [(&str, Function); 6] = [
     ("LINEAR", Function::Linear),
 ];
 
-/// Where gate and up are.
+/// The packing of gate and up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Packing {
     /// In two tensors.
@@ -41,7 +41,7 @@ pub enum Packing {
     GateFirst,
     /// The gate is the second half.
     UpFirst,
-    /// The gate is at even places.
+    /// The gate is in the even columns.
     Interleaved,
 }
 
@@ -73,7 +73,7 @@ pub struct GatedProblem {
     pub direction: Direction,
     /// The function of the gate.
     pub function: Function,
-    /// Where gate and up are.
+    /// The packing of gate and up.
     pub packing: Packing,
     /// Type of src and its gradient.
     pub src_dt: DataType,
@@ -89,7 +89,7 @@ pub struct GatedProblem {
     pub limit: f32,
     /// Added to up.
     pub shift: f32,
-    /// Whether backward writes dst again.
+    /// Whether backward also writes dst.
     pub rewrites: bool,
     /// Scales and post-ops.
     pub attributes: Attributes,
@@ -100,7 +100,7 @@ pub struct GatedProblem {
 }
 
 impl Default for GatedProblem {
-    /// No dimensions, and the simplest of everything else.
+    /// No dimensions, and the simplest choice for everything else.
     fn default() -> GatedProblem {
         GatedProblem {
             dims: Vec::new(),

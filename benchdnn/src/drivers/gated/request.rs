@@ -12,14 +12,14 @@ use norm_sys::*;
 use std::ptr;
 use std::rc::Rc;
 
-/// What a primitive descriptor is made from.
+/// The inputs of a primitive descriptor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// What is computed.
     pub direction: Direction,
     /// The function of the gate.
     pub function: Function,
-    /// Where gate and up are.
+    /// The packing of gate and up.
     pub packing: Packing,
     /// alpha, limit and shift.
     pub numbers: [f32; 3],
@@ -33,7 +33,7 @@ pub struct Request {
     pub up: TensorRequest,
     /// The result.
     pub dst: TensorRequest,
-    /// Whether backward writes it, too.
+    /// Whether backward also writes it.
     pub rewrites: bool,
     /// The gradient of src.
     pub diff_src: TensorRequest,

@@ -1,4 +1,4 @@
-//! The data of a problem, and what the oracle expects of it.
+//! The data of a problem, and the expected results.
 
 use super::problem::GnormProblem;
 use crate::fill::Fill;
@@ -11,7 +11,7 @@ use crate::post_op_chain::Chain;
 use crate::problem::{Data, Expected, Problem as _};
 use norm_sys::*;
 
-/// The seed of all data: a line that reproduces a case makes the same data again.
+/// The seed of all data. A line that reproduces a case makes the same data again.
 const SEED: u64 = 1;
 
 /// Makes the data of a problem.
@@ -31,7 +31,7 @@ pub(super) fn make(problem: &GnormProblem, fill: Fill) -> Data {
     ])
 }
 
-/// Groups as the oracle normalizes them.
+/// The groups as the oracle's rows.
 struct Groups {
     sizes: Sizes,
     epsilon: f64,
@@ -63,19 +63,19 @@ impl Oracle for Groups {
     }
 }
 
-/// What the oracle expects, without attributes.
+/// The expected results, without attributes.
 pub(super) fn expected(problem: &GnormProblem, data: &Data) -> Vec<Expected> {
     Case { oracle: &Groups::of(problem), shape: &problem.shape(), data }.expected()
 }
 
-/// Replaces what dst should be by what the attributes make of it.
+/// Replaces the expected dst by that after the attributes.
 pub(super) fn with_attributes(
     problem: &GnormProblem,
     data: &Data,
     plain: &[Expected],
 ) -> Vec<Expected> {
     let tensors = problem.attribute_tensors();
-    // In place dst holds src.
+    // In place, dst contains src.
     let (before, held) = match problem.works_in_place() {
         true => (NORM_ARG_SRC, problem.src_dt),
         false => (NORM_ARG_DST, problem.dst_dt),
@@ -91,7 +91,7 @@ pub(super) fn with_attributes(
     normalization::with_attributes(&chain, problem.dynamic(), plain)
 }
 
-/// Computes statistics that no file gave from a src that one did.
+/// Computes statistics that were not imported from an imported src.
 pub(super) fn adjust(problem: &GnormProblem, data: &mut Data, imported: &[i32]) {
     let case = Case { oracle: &Groups::of(problem), shape: &problem.shape(), data };
     let computed = case.adjusted(imported);

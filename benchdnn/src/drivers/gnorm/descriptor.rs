@@ -4,10 +4,10 @@ use super::problem::{EPSILON, GnormProblem};
 use crate::language::descriptor::{Descriptor, MOST_ELEMENTS, named};
 use crate::language::value::{BadValue, integer};
 
-/// The samples of a descriptor that does not name them, as in oneDNN.
+/// The number of samples if a descriptor does not give it, as in oneDNN.
 const SAMPLES: usize = 2;
 
-/// The sizes in the order in which they are written, and their names.
+/// The names of the sizes, in the order in which they are written.
 const NAMES: [&str; 6] = ["g", "mb", "ic", "id", "ih", "iw"];
 
 /// Reads a descriptor into a problem.
@@ -64,7 +64,7 @@ pub(super) fn parse(text: &str) -> Result<GnormProblem, BadValue> {
     Ok(GnormProblem { dims, groups, epsilon, name, ..GnormProblem::default() })
 }
 
-/// A size: which one it is, its value and where it ends.
+/// Reads a size: which one it is, its value, and where it ends.
 fn read_size(text: &str, at: usize) -> Result<(usize, (usize, usize)), BadValue> {
     let rest = &text[at..];
     let Some(index) = NAMES.iter().position(|name| rest.starts_with(name)) else {
@@ -78,7 +78,7 @@ fn read_size(text: &str, at: usize) -> Result<(usize, (usize, usize)), BadValue>
     Ok((index, (value as usize, start + digits)))
 }
 
-/// The length of the number that a text begins with.
+/// The length of the number at the start of a text.
 fn number(text: &str) -> usize {
     let mut before = ' ';
     let belongs = |c: &char| {

@@ -21,7 +21,7 @@ use crate::steps::{Partial, ResidualTag, StepShape, Steps, text};
 use crate::tensor::{Layout, Tag};
 use norm_sys::{NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SRC};
 
-/// The epsilon of a descriptor that does not name one, as in oneDNN.
+/// The epsilon if a descriptor does not give it, as in oneDNN.
 pub(super) const EPSILON: f32 = 0.0625;
 
 /// One problem.
@@ -58,7 +58,7 @@ pub struct GnormProblem {
 }
 
 impl Default for GnormProblem {
-    /// No dimensions, and the simplest of everything else.
+    /// No dimensions, and the simplest choice for everything else.
     fn default() -> GnormProblem {
         GnormProblem {
             dims: Vec::new(),
@@ -90,13 +90,13 @@ impl GnormProblem {
         }
     }
 
-    /// What the data depends on: the groups are its rows.
+    /// The parameters of the data. The groups are its rows.
     pub fn shape(&self) -> LnormShape {
         let sizes = self.sizes();
         LnormShape {
             rows: sizes.all_groups(),
             cols: sizes.elements(),
-            // Backward src is the stored sum.
+            // In backward, src is the stored sum.
             src_dt: match self.steps.residual.filter(|_| !self.direction.is_forward()) {
                 Some(residual) => residual.stored(),
                 None => self.src_dt,
@@ -117,7 +117,7 @@ impl GnormProblem {
         }
     }
 
-    /// How many elements of a group the mean square covers; 0 for all.
+    /// The number of a group's elements in the mean square; 0 for all.
     fn partial(&self) -> usize {
         let sizes = self.sizes();
         match self.steps.partial {
@@ -168,7 +168,7 @@ impl GnormProblem {
         }
     }
 
-    /// One sample for all.
+    /// One sample that all samples share.
     fn shared_sample(&self, data_type: DataType) -> TensorRequest {
         let dense = Layout::dense(&self.dims, data_type);
         let mut strides = dense.strides.clone();
@@ -273,7 +273,7 @@ impl Problem for GnormProblem {
         normalization::contradiction(&self.steps, self.flags, self.inplace, forward)
     }
 
-    /// oneDNN's batches use post-ops of other primitives with all of them.
+    /// oneDNN's batches use post-ops of other primitives with all primitives.
     fn unimplemented_reason(&self) -> Option<String> {
         let post_op = self.attributes.foreign_post_op(false)?;
         Some(format!("group normalization has no {post_op}"))

@@ -1,4 +1,4 @@
-//! The data of a problem, and what the oracle expects of it.
+//! The data of a problem, and the expected results.
 
 use super::problem::LnormProblem;
 use crate::fill::Fill;
@@ -11,7 +11,7 @@ use crate::post_op_chain::Chain;
 use crate::problem::{Data, Expected, Problem as _};
 use norm_sys::*;
 
-/// The seed of all data: a line that reproduces a case makes the same data again.
+/// The seed of all data. A line that reproduces a case makes the same data again.
 const SEED: u64 = 1;
 
 /// Makes the data of a shape.
@@ -31,7 +31,7 @@ pub(super) fn make(shape: &LnormShape, fill: Fill) -> Data {
     ])
 }
 
-/// Rows as the oracle normalizes them.
+/// The rows as the oracle normalizes them.
 struct Rows<'a>(&'a LnormShape);
 
 impl Oracle for Rows<'_> {
@@ -46,7 +46,7 @@ impl Oracle for Rows<'_> {
     fn backward(&self, inputs: &Inputs<'_>, around: Around<'_>) -> BackwardOutput {
         let &LnormShape { rows, cols, epsilon, .. } = self.0;
         let &Inputs { src, diff_dst, scale, mean, flags, .. } = inputs;
-        // Variances of 0 are unusable: the statistics are computed.
+        // Variances of 0 are unusable, so the statistics are computed.
         let none = vec![0.0; if inputs.variance.is_none() { rows } else { 0 }];
         let variance = inputs.variance.unwrap_or(&none);
         let mean = mean.or((!flags.rms_norm).then_some(&none[..]));
@@ -61,19 +61,19 @@ impl Oracle for Rows<'_> {
     }
 }
 
-/// What the oracle expects, without attributes.
+/// The expected results, without attributes.
 pub(super) fn expected(shape: &LnormShape, data: &Data) -> Vec<Expected> {
     Case { oracle: &Rows(shape), shape, data }.expected()
 }
 
-/// Replaces what dst should be by what the attributes make of it.
+/// Replaces the expected dst by that after the attributes.
 pub(super) fn with_attributes(
     problem: &LnormProblem,
     data: &Data,
     plain: &[Expected],
 ) -> Vec<Expected> {
     let tensors = problem.attribute_tensors();
-    // In place dst holds src.
+    // In place, dst contains src.
     let (before, held) = match problem.works_in_place() {
         true => (NORM_ARG_SRC, problem.src_dt),
         false => (NORM_ARG_DST, problem.dst_dt),
@@ -89,7 +89,7 @@ pub(super) fn with_attributes(
     normalization::with_attributes(&chain, problem.dynamic(), plain)
 }
 
-/// Computes statistics that no file gave from a src that one did.
+/// Computes statistics that were not imported from an imported src.
 pub(super) fn adjust(shape: &LnormShape, data: &mut Data, imported: &[i32]) {
     let computed = Case { oracle: &Rows(shape), shape, data }.adjusted(imported);
     computed.into_iter().for_each(|(id, values)| data.set(id, values));

@@ -1,4 +1,4 @@
-//! What `--check=grad` differentiates.
+//! The gradients that `--check=grad` checks.
 
 use super::problem::LnormProblem;
 use crate::data_type::DataType;
@@ -9,8 +9,8 @@ use crate::problem::{Dependence, Gradient, Gradients, Unit};
 use crate::steps::{Residual, Steps};
 use norm_sys::*;
 
-/// The backward problem, and the forward problem whose gradient it is. The forward one omits intermediate rounding,
-/// since a rounded function is constant between its steps.
+/// The backward problem, and the forward problem that it differentiates. The forward one omits intermediate rounding,
+/// because a rounded function is constant between its steps.
 pub(super) fn of(problem: &LnormProblem) -> Result<Gradients, String> {
     if problem.direction.is_forward() {
         let message = "--check=grad is for --dir=BWD_D and BWD_DW; forward has no gradients";

@@ -61,7 +61,7 @@ pub struct LnormProblem {
 }
 
 impl Default for LnormProblem {
-    /// No dimensions, and the simplest of everything else.
+    /// No dimensions, and the simplest choice for everything else.
     fn default() -> LnormProblem {
         LnormProblem {
             dims: Vec::new(),
@@ -94,12 +94,12 @@ impl LnormProblem {
         self.dims[..self.dims.len() - 1].iter().product()
     }
 
-    /// What the data depends on.
+    /// The parameters of the data.
     pub fn shape(&self) -> LnormShape {
         LnormShape {
             rows: self.rows(),
             cols: self.cols(),
-            // Backward src is the stored sum.
+            // In backward, src is the stored sum.
             src_dt: match self.steps.residual.filter(|_| !self.direction.is_forward()) {
                 Some(residual) => residual.stored(),
                 None => self.src_dt,
@@ -167,7 +167,7 @@ impl LnormProblem {
         }
     }
 
-    /// One row for all.
+    /// One row that all rows share.
     fn shared_row(&self, data_type: DataType) -> TensorRequest {
         let last = self.dims.len() - 1;
         let strides: Vec<usize> = (0..=last).map(|d| usize::from(d == last)).collect();
@@ -299,7 +299,7 @@ impl Problem for LnormProblem {
         self.contradiction()
     }
 
-    /// oneDNN's batches use post-ops of other primitives with all of them.
+    /// oneDNN's batches use post-ops of other primitives with all primitives.
     fn unimplemented_reason(&self) -> Option<String> {
         let post_op = self.attributes.foreign_post_op(false)?;
         Some(format!("layer normalization has no {post_op}"))

@@ -12,7 +12,7 @@ use std::ffi::c_uint;
 use std::ptr;
 use std::rc::Rc;
 
-/// What a primitive descriptor is made from.
+/// The inputs of a primitive descriptor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// What is computed.
@@ -25,7 +25,7 @@ pub struct Request {
     pub diff_src: TensorRequest,
     /// dst and diff_dst.
     pub dst: TensorRequest,
-    /// mean and variance: one dimension less.
+    /// mean and variance, with one dimension less.
     pub stat: TensorRequest,
     /// Type of scale, shift and their gradients.
     pub ss_dt: DataType,
@@ -74,7 +74,7 @@ functions! {
 }
 
 functions! {
-    /// The ones with a type for scale and shift, which oneDNN has had since about 3.3.
+    /// The functions with a type for scale and shift, which oneDNN has had since about 3.3.
     FunctionsV2 {
         layer_normalization_forward_primitive_desc_create_v2 =
             norm_layer_normalization_forward_primitive_desc_create_v2:
@@ -142,7 +142,7 @@ impl Request {
             PrimitiveAttr::new(connection, &self.attributes, &tensors, dims.len())?;
         attributes.add_steps(connection, dims, &self.steps)?;
         let (plain, attr) = (Functions::of(connection)?, attributes.raw());
-        // f32 goes through the shorter functions, so that both are tested.
+        // f32 uses the shorter functions, so that both are tested.
         let v2 = match self.ss_dt {
             DataType::F32 => None,
             _ => Some(FunctionsV2::of(connection)?),

@@ -1,4 +1,4 @@
-//! The tensors of a problem, and what the primitive does with each.
+//! The tensors of a problem, and their roles.
 
 use super::problem::LnormProblem;
 use crate::data_type::DataType;
@@ -12,7 +12,7 @@ use norm_sys::{
     NORM_ARG_MEAN, NORM_ARG_SCALE, NORM_ARG_SHIFT, NORM_ARG_SRC, NORM_ARG_VARIANCE,
 };
 
-/// The tensors of a problem, unused ones of oneDNN's included.
+/// The tensors of a problem, including those of oneDNN's that it does not use.
 pub(super) fn own(problem: &LnormProblem) -> Vec<Spec> {
     let mut all = plain(problem);
     let forward = problem.direction.is_forward();
@@ -55,7 +55,7 @@ fn plain(problem: &LnormProblem) -> Vec<Spec> {
     }
     let full = direction == Direction::Backward;
     vec![
-        // With a residual src is the sum.
+        // With a residual, src is the sum.
         elements(NORM_ARG_SRC, "src", Input, problem.shape().src_dt),
         elements(NORM_ARG_DIFF_DST, "diff_dst", Input, dst_dt),
         elements(NORM_ARG_DIFF_SRC, "diff_src", Output, src_dt),

@@ -1,4 +1,4 @@
-//! What the oracle expects of a reorder.
+//! The expected results of a reorder.
 
 use super::problem::ReorderProblem;
 use crate::attributes::{PostOp, Source};
@@ -7,7 +7,7 @@ use crate::oracle::reorder::{Terms, element, precision};
 use crate::problem::{Data, Expected, Problem as _};
 use norm_sys::{NORM_ARG_ATTR_SCALES, NORM_ARG_ATTR_ZERO_POINTS, NORM_ARG_DST, NORM_ARG_SRC};
 
-/// The expected dst, attributes applied.
+/// The expected dst, after the attributes.
 pub(super) fn expected(problem: &ReorderProblem, data: &Data) -> Expected {
     let tensors = problem.attribute_tensors();
     // The values of a scale or zero-point tensor, and the dimensions along which they differ.
@@ -45,7 +45,7 @@ pub(super) fn expected(problem: &ReorderProblem, data: &Data) -> Expected {
     Expected::new(NORM_ARG_DST, Kind::Rounded, values, bounds)
 }
 
-/// The index, among values for the dimensions of the mask, of the value for `position`.
+/// The index of the value for `position` in a tensor with the dimensions of the mask.
 fn masked_offset(dims: &[usize], mask: u32, position: usize) -> usize {
     let (mut offset, mut stride, mut rest) = (0, 1, position);
     for (d, dim) in dims.iter().enumerate().rev() {

@@ -33,13 +33,13 @@ pub struct ReorderProblem {
     pub src_dt: DataType,
     /// Type of dst.
     pub dst_dt: DataType,
-    /// Names of types of src and dst that the library does not have; the types above stand in for them.
+    /// Names of src's and dst's types if the library does not have them. The types above replace them.
     pub absent: [Option<&'static str>; 2],
     /// Layout of src.
     pub src_tag: Tag,
     /// Layout of dst.
     pub dst_tag: Tag,
-    /// Strides of src and dst, which override the tags; empty where the tag applies.
+    /// Strides of src and dst, which override the tags; empty to use the tag.
     pub strides: [Vec<usize>; 2],
     /// See `Extra`; empty for nothing.
     pub extra: String,
@@ -52,7 +52,7 @@ pub struct ReorderProblem {
 }
 
 impl Default for ReorderProblem {
-    /// No dimensions, and the simplest of everything else.
+    /// No dimensions, and the simplest choice for everything else.
     fn default() -> ReorderProblem {
         let plain = Tag::parse("abx").expect("a tag");
         ReorderProblem {

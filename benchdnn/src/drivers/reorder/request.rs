@@ -26,14 +26,14 @@ functions! {
     }
 }
 
-/// What a primitive descriptor is made from.
+/// The inputs of a primitive descriptor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// src.
     pub src: Layout,
     /// dst.
     pub dst: Layout,
-    /// Whether src and dst are passed by their strides; by a tag otherwise.
+    /// Whether src and dst are described by strides instead of a tag.
     pub strided: [bool; 2],
     /// Scales, zero points and a sum.
     pub attributes: Attributes,

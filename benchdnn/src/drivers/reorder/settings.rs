@@ -1,4 +1,4 @@
-//! The options of the driver, and how their lists multiply out.
+//! The options of the driver, and the combinations of their lists.
 
 use super::problem::{DIMENSIONS, Extra, ReorderProblem};
 use crate::attributes::AttributeSettings;
@@ -22,7 +22,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Every combination of the options for one descriptor.
+    /// All combinations of the options for a descriptor.
     pub(super) fn problems(
         &self,
         attributes: &AttributeSettings,
@@ -59,7 +59,7 @@ impl Settings {
     }
 }
 
-/// A type, or the name of one that the library does not have beside a stand-in.
+/// A type; if the library does not have it, a replacement with the name.
 type Named = (DataType, Option<&'static str>);
 
 /// Types of oneDNN's batches that the library does not have.
@@ -72,7 +72,7 @@ fn data_type(text: &str) -> Result<Named, BadValue> {
     }
 }
 
-/// `SRC:DST`, either of which may be left out; empty for neither.
+/// `SRC:DST`, either of which may be omitted; empty for neither.
 fn strides(text: &str) -> Result<[Vec<usize>; 2], BadValue> {
     let read = |text: &str| match text {
         "" => Ok(Vec::new()),

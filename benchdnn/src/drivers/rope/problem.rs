@@ -43,9 +43,9 @@ pub struct RopeProblem {
     pub name: String,
     /// What is computed.
     pub direction: Direction,
-    /// Which elements are a pair.
+    /// Which elements form a pair.
     pub pairing: Pairing,
-    /// Where cosines and sines come from.
+    /// The source of cosines and sines.
     pub angles: Angles,
     /// Type of src and diff_src.
     pub src_dt: DataType,
@@ -73,7 +73,7 @@ pub struct RopeProblem {
     pub epsilon: f32,
     /// The normalization, slots and the order of sections.
     pub flags: Flags,
-    /// Positions are below.
+    /// The positions are below this number.
     pub limit: usize,
     /// Only the scratchpad mode.
     pub attributes: Attributes,
@@ -84,7 +84,7 @@ pub struct RopeProblem {
 }
 
 impl Default for RopeProblem {
-    /// No dimensions, and the simplest of everything else.
+    /// No dimensions, and the simplest choice for everything else.
     fn default() -> RopeProblem {
         RopeProblem {
             dims: Vec::new(),
@@ -169,7 +169,7 @@ impl RopeProblem {
         (0..self.pairs()).map(one).collect()
     }
 
-    /// A row of the output, and how far it may be off.
+    /// A row of the output, and its error bounds.
     fn row(&self, row: usize, data: &Data) -> (Vec<f64>, Vec<f64>) {
         let cols = self.cols();
         let head = &data.get(self.ids().0)[row * cols..(row + 1) * cols];
@@ -409,7 +409,7 @@ impl Problem for RopeProblem {
         let [cos, sin] = data.tables;
         Data::from([
             (input, data.input),
-            // In forward src is `input`.
+            // In forward, src is `input`.
             (if self.through_norm() { NORM_ARG_SRC } else { 0 }, data.src),
             (NORM_ARG_POSITIONS, data.positions),
             (NORM_ARG_ROPE_FREQUENCIES, data.frequencies),

@@ -1,4 +1,4 @@
-//! The options of the driver, and how their lists multiply out.
+//! The options of the driver, and the combinations of their lists.
 
 use super::problem::{DIMENSIONS, PAIRINGS, RopeProblem};
 use super::shape::{Angles, Flags};
@@ -36,7 +36,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Every combination of the options for one descriptor.
+    /// All combinations of the options for a descriptor.
     pub(super) fn problems(
         &self,
         attributes: &AttributeSettings,

@@ -1,10 +1,10 @@
-//! What the dimensions of a problem mean: tokens with positions, and heads that share them.
+//! The meaning of a problem's dimensions: tokens with positions, and heads that share them.
 
 use super::problem::RopeProblem;
 use crate::language::value::BadValue;
 use norm_sys::*;
 
-/// Where cosines and sines come from.
+/// The source of cosines and sines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Angles {
     /// Positions and frequencies.
@@ -104,8 +104,8 @@ impl RopeProblem {
         if self.rotary == 0 { self.cols() } else { self.rotary }
     }
 
-    /// Whether tokens along a dimension have positions of their own. By default this is so along all dimensions but the
-    /// last two; with two dimensions, along the first.
+    /// Whether tokens along a dimension have their own positions. By default they do along all dimensions except the
+    /// last two or, with two dimensions, along the first.
     pub(super) fn has_positions(&self, dim: usize) -> bool {
         let letter = char::from(b'a' + dim as u8);
         match (&self.tokens[..], self.flags.slots()) {
@@ -145,13 +145,13 @@ impl RopeProblem {
         dims
     }
 
-    /// Positions are below.
+    /// The positions are below this number.
     pub(super) fn limit(&self) -> usize {
         let limit = match self.angles {
             Angles::Frequencies => self.limit,
             Angles::Tables => self.limit.min(64),
         };
-        // Room for the index that is added.
+        // Leaves room for the index that is added.
         let added = self.index().map_or(0, |dim| self.dims[dim].saturating_sub(1));
         limit.saturating_sub(added).max(1)
     }
@@ -161,7 +161,7 @@ impl RopeProblem {
         self.limit() + self.index().map_or(0, |dim| self.dims[dim].saturating_sub(1))
     }
 
-    /// The index of a row's position among the positions, and what is added to that position.
+    /// The index of a row's position among the positions, and the number that is added to it.
     pub(super) fn position_of(&self, row: usize) -> (usize, usize) {
         let (mut rest, mut index) = (row, vec![0; self.outer().len()]);
         for (dim, size) in self.outer().iter().enumerate().rev() {

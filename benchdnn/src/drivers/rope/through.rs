@@ -1,4 +1,4 @@
-//! Backward through the normalization: its additional tensors and its results.
+//! Backward through the normalization: its additional tensors and the expected results.
 
 use super::problem::RopeProblem;
 use crate::check::Kind;
@@ -22,7 +22,7 @@ impl RopeProblem {
         self.through_norm() && self.flags.scale() && self.direction == Direction::Backward
     }
 
-    /// The tensors that a rotation alone does not have; the scale is already listed.
+    /// The tensors that a mere rotation does not have. The scale is already listed.
     pub(super) fn gradient_tensors(&self) -> Vec<Spec> {
         let mut all = Vec::new();
         if self.through_norm() {

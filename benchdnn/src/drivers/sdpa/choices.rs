@@ -1,4 +1,4 @@
-//! What the options of attention choose among.
+//! The values of attention's options.
 
 use crate::data_type::DataType;
 use crate::language::value::{BadValue, integer, list, one_of};
@@ -18,7 +18,7 @@ impl Types {
         }
     }
 
-    /// As it is written.
+    /// As written.
     pub fn text(self) -> String {
         let names = self.0.map(DataType::name);
         if names.iter().all(|name| *name == names[0]) {
@@ -43,7 +43,7 @@ pub enum MaskKind {
     Buffer2d,
     /// Those after the query.
     TopLeft,
-    /// The same if the last query is at the last key.
+    /// The same, with the last query aligned with the last key.
     BottomRight,
 }
 
@@ -68,7 +68,7 @@ impl MaskKind {
         matches!(self, MaskKind::TopLeft | MaskKind::BottomRight)
     }
 
-    /// The dimensions along which its tensor is not broadcast; empty without a tensor.
+    /// The letters of the dimensions in which its tensor is not broadcast; empty without a tensor.
     pub(super) fn letters(self) -> &'static str {
         match self {
             MaskKind::Buffer => "abcd",
@@ -98,7 +98,7 @@ pub enum Scale {
     Multiplied,
     /// 1 over the rounded square root of D.
     Divided,
-    /// This.
+    /// This number.
     Number(f32),
 }
 
@@ -115,7 +115,7 @@ impl Scale {
         }
     }
 
-    /// As it is written.
+    /// As written.
     pub fn text(self) -> String {
         match self {
             Scale::Library => "library".to_owned(),
@@ -125,7 +125,7 @@ impl Scale {
         }
     }
 
-    /// For heads of this length.
+    /// The factor for heads of this length.
     pub fn value(self, head: usize) -> f32 {
         let root = (head.max(1) as f64).sqrt();
         match self {
@@ -142,9 +142,9 @@ pub enum KvScales {
     /// There are no scales.
     #[default]
     None,
-    /// Those of a head.
+    /// All of a head.
     Head,
-    /// None: each has its own.
+    /// None; each has its own.
     Token,
 }
 
@@ -157,12 +157,12 @@ impl KvScales {
         one_of(text, &Self::NAMES)
     }
 
-    /// As it is written.
+    /// As written.
     pub fn name(self) -> &'static str {
         Self::NAMES[self as usize].0
     }
 
-    /// The dimensions of the scales of a tensor with its keys in this dimension.
+    /// The dimensions of the scales of a tensor, given its dimension of keys.
     pub(super) fn dims(self, tensor: &[usize], keys: usize) -> Vec<usize> {
         let own = |dim: usize| match self {
             KvScales::None => false,
@@ -188,9 +188,9 @@ pub enum Window {
     /// All.
     #[default]
     None,
-    /// This many, its own included.
+    /// This many, including its own.
     WithSelf(usize),
-    /// This many, and its own.
+    /// This many besides its own.
     BeforeSelf(usize),
 }
 
@@ -213,7 +213,7 @@ impl Window {
         }
     }
 
-    /// As it is written.
+    /// As written.
     pub fn text(self) -> String {
         match self {
             Window::None => "none".to_owned(),
@@ -272,7 +272,7 @@ impl Flags {
         self.0
     }
 
-    /// The same with this flag, or without.
+    /// The same with or without a flag.
     #[must_use]
     pub fn with(self, bit: u32, set: bool) -> Flags {
         Flags(if set { self.0 | bit } else { self.0 & !bit })

@@ -1,4 +1,4 @@
-//! The tensors of an attention, their data, and what the oracle expects.
+//! The tensors of an attention, their data, and the expected results.
 //!
 //! Elements that no result depends on are NaN: keys and values beyond the lengths, after all positions or in spare
 //! pages, and queries beyond the lengths. Keys that a mask hides by adding -Inf are numbers.
@@ -16,7 +16,7 @@ use crate::problem::{Data, Expected, Part, Spec};
 use norm_sys::*;
 use std::borrow::Cow;
 
-/// Keys and values of each sequence in order, whatever the pages.
+/// The keys and values of each sequence in order, regardless of pages.
 pub(super) struct Sequences<'d> {
     pub(super) keys: Cow<'d, [f64]>,
     pub(super) values: Cow<'d, [f64]>,
@@ -92,7 +92,7 @@ impl SdpaProblem {
     }
 
     /// The inputs with a number for each head or sequence: whether they are present, their ids and names, and whether
-    /// they belong to sequences.
+    /// the numbers are per sequence.
     fn per_head_or_sequence(&self) -> [(bool, i32, &'static str, bool); 4] {
         let flags = self.flags;
         [
@@ -115,7 +115,7 @@ impl SdpaProblem {
         ]
     }
 
-    /// A tensor of keys or values, each number times its scale.
+    /// A tensor of keys or values, with each number times its scale.
     fn scaled<'d>(&self, data: &'d Data, id: i32, dims: &[usize]) -> Cow<'d, [f64]> {
         let values = data.get(id);
         let id = NORM_ARG_ATTR_SCALES | id;
@@ -154,7 +154,7 @@ impl SdpaProblem {
         Sequences { keys: as_keys(&rows, count, head).into(), values: values.into() }
     }
 
-    /// What the oracle computes from.
+    /// The inputs of the oracle.
     pub(super) fn attention<'d>(
         &self,
         data: &'d Data,
@@ -180,7 +180,7 @@ impl SdpaProblem {
         }
     }
 
-    /// The small inputs: what decides which keys are seen, and what is per head.
+    /// The small inputs: those that determine the visible keys, and those with one number per head.
     fn small_data(&self) -> Data {
         let Shape { sequences, heads, queries, keys, .. } = self.shape();
         let mut data = Data::default();
@@ -237,7 +237,7 @@ impl SdpaProblem {
             data.set(NORM_ARG_DIFF_DST, make(Stream::DiffDst, &dst, size, q_dt));
         }
         if fill == Fill::Perf {
-            // Numbers of the usual size are as fast.
+            // Moderate numbers are as fast.
             let logarithm = (keys.max(1) as f64).ln();
             data.set(NORM_ARG_DST, make(Stream::Values, &dst, size, dst_dt));
             data.set(NORM_ARG_WORKSPACE, vec![logarithm; count(&dst[..3])]);
@@ -263,7 +263,7 @@ impl SdpaProblem {
         data
     }
 
-    /// Makes rows of queries beyond the lengths NaN.
+    /// Sets rows of queries beyond the lengths to NaN.
     fn hide_rows(&self, data: &mut Data, id: i32, size: usize) {
         let Shape { heads, queries, .. } = self.shape();
         if !self.flags.query_lengths() {
@@ -279,7 +279,7 @@ impl SdpaProblem {
         });
     }
 
-    /// Which keys of the tensor some query sees, as rows of B x G (or pages x G) and keys.
+    /// Which keys of the tensor some query sees, in rows of B x G (or pages x G) and keys.
     fn seen(&self, data: &Data) -> Vec<bool> {
         let shape = self.shape();
         let none = Sequences { keys: (&[][..]).into(), values: (&[][..]).into() };
@@ -305,7 +305,7 @@ impl SdpaProblem {
         seen
     }
 
-    /// Makes keys and values that no query sees NaN.
+    /// Sets keys and values that no query sees to NaN.
     fn hide(&self, data: &mut Data) {
         let seen = self.seen(data);
         let (dims, size) = (self.key_dims(), self.shape().values);
@@ -336,7 +336,7 @@ impl SdpaProblem {
         });
     }
 
-    /// Makes the first element of the last visible value infinite: rows that do not see it must not change.
+    /// Makes the first element of the last visible value infinite, which must not change rows that do not see it.
     fn add_infinity(&self, data: &mut Data) {
         let size = self.shape().values;
         data.change(NORM_ARG_VALUES, |values| {
@@ -371,7 +371,7 @@ impl SdpaProblem {
         telling * 4 < rows || !self.direction.is_forward() && backward_seen * 4 < seen.len()
     }
 
-    /// What the oracle expects.
+    /// The expected results.
     pub(super) fn results(&self, data: &Data) -> Vec<Expected> {
         if self.is_packed() {
             return self.packed_results(data);

@@ -1,5 +1,5 @@
-//! Problems whose results are parts of another's, bit for bit: some of the queries with the keys that they see, as in
-//! decoding; more keys beyond the lengths; keys without pages; a head of keys for each head of queries.
+//! Problems whose results are parts of another problem's, bit for bit: some of the queries with the keys that they see,
+//! as in decoding; more keys beyond the lengths; keys without pages; a head of keys for each head of queries.
 
 use super::choices::{KvScales, MaskKind, Window};
 use super::problem::SdpaProblem;
@@ -7,27 +7,27 @@ use crate::oracle::sdpa::Shape;
 use crate::problem::{Data, Excerpt};
 use norm_sys::*;
 
-/// Queries that are taken at once.
+/// Sizes of chunks of queries.
 const CHUNKS: [usize; 4] = [1, 7, 64, 300];
 /// Chunks of each size.
 const PLACES: usize = 3;
-/// Keys that are added beyond the lengths.
+/// The number of keys that are added beyond the lengths.
 const MORE_KEYS: usize = 37;
 
-/// Copies `inner` consecutive elements for each of these rows of a tensor with `rows` rows.
+/// Rows `from` to `to - 1` of each matrix with `rows` rows of `inner` elements.
 fn taken(values: &[f64], rows: usize, inner: usize, from: usize, to: usize) -> Vec<f64> {
     let blocks = values.chunks((rows * inner).max(1));
     blocks.flat_map(|block| &block[from * inner..to * inner]).copied().collect()
 }
 
-/// Rows with some elements appended.
+/// Rows extended by some elements.
 fn extended(values: &[f64], row: usize, more: usize) -> Vec<f64> {
     let rows = values.chunks(row.max(1));
     rows.flat_map(|row| row.iter().copied().chain(vec![f64::NAN; more])).collect()
 }
 
 impl SdpaProblem {
-    /// All of them.
+    /// All excerpts.
     pub(super) fn parts(&self, data: &Data) -> Vec<Excerpt> {
         if self.is_packed() {
             return self.alone(data);
@@ -73,8 +73,8 @@ impl SdpaProblem {
         (length(NORM_ARG_QUERY_LENGTHS, shape.queries), length(NORM_ARG_KEY_LENGTHS, shape.keys))
     }
 
-    /// The key lengths that put queries `a` to `b` at their positions, the last of them at the last key; `None` if that
-    /// needs more keys than there are.
+    /// The key lengths that put queries `a` to `b` at their positions, with the last of them at the last key; `None` if
+    /// that needs more keys than there are.
     fn lengths_of_chunk(&self, data: &Data, a: usize, b: usize) -> Option<Vec<f64>> {
         let of = |sequence| {
             let (queries, keys) = self.lengths(data, sequence);
@@ -142,7 +142,7 @@ impl SdpaProblem {
         self.whole("without pages", problem, other)
     }
 
-    /// More keys than sequences have.
+    /// With room for more keys than sequences have.
     fn with_more_keys(&self, data: &Data) -> Excerpt {
         let Shape { sequences, keys, values, .. } = self.shape();
         let mut other = data.clone();
@@ -168,7 +168,7 @@ impl SdpaProblem {
         self.whole("more keys beyond the lengths", problem, other)
     }
 
-    /// A head of keys for each of queries.
+    /// With a head of keys for each head of queries.
     fn with_all_heads(&self, data: &Data) -> Excerpt {
         let shape = self.shape();
         let mut other = data.clone();

@@ -1,9 +1,8 @@
 //! The driver of scaled dot-product attention.
 //!
-//! `settings` holds its options, `choices` what they choose among, `problem` one problem and its
-//! line, `shape` what its dimensions mean, `data` its tensors, their data and what the oracle
-//! expects, `packed` the same for packed sequences, `excerpts` problems whose results are parts of its
-//! own, `request` the calls that create it.
+//! `settings` has its options, `choices` their values, `problem` one problem and its line, `shape` the meaning of its
+//! dimensions, `data` its tensors, their data and the expected results, `packed` the same for packed sequences,
+//! `excerpts` problems whose results are parts of its own, `request` the calls that create it.
 
 mod choices;
 mod data;

@@ -2,7 +2,7 @@
 //!
 //! A packed problem is its twin with lengths, without the rows beyond the lengths. The library gets a tensor in which
 //! the stride between sequences is 0, so its data is that of one sequence with all rows, repeated for each sequence.
-//! The twin makes the data and the oracle's results; this module moves them to their packed places.
+//! The twin makes the data and the expected results; this module moves them to their packed positions.
 
 use super::problem::SdpaProblem;
 use crate::data_type::DataType;
@@ -23,7 +23,7 @@ const OF_KEYS: [i32; 4] =
 /// A tensor whose rows are packed.
 struct Rows {
     dims: Vec<usize>,
-    /// The place of each element in the twin's tensor.
+    /// The index of each element in the twin's tensor.
     places: Vec<usize>,
 }
 
@@ -32,7 +32,7 @@ fn row_dim(id: i32) -> usize {
     if matches!(id, NORM_ARG_KEYS | NORM_ARG_DIFF_KEYS) { 3 } else { 2 }
 }
 
-/// Where rows begin, and where the last one ends.
+/// Where the rows of each sequence begin, and where the last ones end.
 fn offsets(lengths: &[usize]) -> Vec<f64> {
     let mut end = 0;
     let ends = lengths.iter().map(|length| {
@@ -42,8 +42,7 @@ fn offsets(lengths: &[usize]) -> Vec<f64> {
     std::iter::once(0.0).chain(ends).collect()
 }
 
-/// The places of some rows of sequences in a tensor with these dimensions, in the order of its other
-/// dimensions.
+/// The indices of some rows of sequences in a tensor with these dimensions, in the order of its other dimensions.
 fn places(dims: &[usize], row_dim: usize, rows: &[(usize, usize)]) -> Vec<usize> {
     let (outer, inner) = match row_dim {
         2 => (1, dims[3]),
@@ -184,7 +183,7 @@ impl SdpaProblem {
         data
     }
 
-    /// The data of the twin, NaN beyond the lengths.
+    /// The data of the twin, with NaN beyond the lengths.
     fn unpacked(&self, data: &Data) -> Data {
         let twin = self.twin();
         let mut all = data.clone();
@@ -209,7 +208,7 @@ impl SdpaProblem {
         all
     }
 
-    /// What the oracle expects.
+    /// The expected results.
     pub(super) fn packed_results(&self, data: &Data) -> Vec<Expected> {
         let twin = self.twin();
         let specs = twin.specs();
@@ -233,14 +232,14 @@ impl SdpaProblem {
         self.twin().hides_most()
     }
 
-    /// Each sequence with tensors of its own.
+    /// Each sequence with its own tensors.
     pub(super) fn alone(&self, data: &Data) -> Vec<Excerpt> {
         let twin = self.twin();
         let unpacked = self.unpacked(data);
         (0..self.shape().sequences).filter_map(|b| self.one(&twin, &unpacked, b)).collect()
     }
 
-    /// Sequence `b` of the twin, whose rows fill a tensor.
+    /// Sequence `b` of the twin, in tensors that its rows fill.
     fn one(&self, twin: &SdpaProblem, unpacked: &Data, b: usize) -> Option<Excerpt> {
         let length = |id, all| unpacked.get(id).get(b).map_or(all, |length| *length as usize);
         let shape = self.shape();

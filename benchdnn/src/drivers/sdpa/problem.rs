@@ -65,7 +65,7 @@ pub struct SdpaProblem {
 }
 
 impl Default for SdpaProblem {
-    /// No dimensions, and the simplest of everything else.
+    /// No dimensions, and the simplest choice for everything else.
     fn default() -> SdpaProblem {
         SdpaProblem {
             dims: std::array::from_fn(|_| Vec::new()),

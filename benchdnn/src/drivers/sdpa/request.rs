@@ -13,7 +13,7 @@ use std::ffi::c_uint;
 use std::ptr;
 use std::rc::Rc;
 
-/// What a primitive descriptor is made from.
+/// The inputs of a primitive descriptor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// Queries.

@@ -1,4 +1,4 @@
-//! The options of the driver, and how their lists multiply out.
+//! The options of the driver, and the combinations of their lists.
 
 use super::choices::{Flags, KvScales, MaskKind, Scale, Types, Window};
 use super::problem::SdpaProblem;
@@ -18,7 +18,7 @@ pub struct Settings {
     directions: Vec<Direction>,
     types: Vec<Types>,
     diff_dts: Vec<Option<DataType>>,
-    /// Of queries, keys, values and dst.
+    /// Layouts of queries, keys, values and dst.
     tags: [Vec<Tag>; 4],
     mask_dts: Vec<DataType>,
     masks: Vec<MaskKind>,
@@ -44,13 +44,13 @@ fn dims(descriptor: &str) -> Result<([Vec<usize>; 3], String), BadValue> {
         let message = format!("'{descriptor}' is not Q:K:V, such as 1x2x8x16:1x2x16x8:1x2x8x16");
         return Err(BadValue::new(message));
     };
-    // Checked as any descriptor's.
+    // Checked like that of any descriptor.
     let name = Descriptor::parse(&format!("1x1{name}"), &(2..=2))?.name;
     Ok((dims, name))
 }
 
 impl Settings {
-    /// Every combination of the options for one descriptor.
+    /// All combinations of the options for a descriptor.
     pub(super) fn problems(
         &self,
         attributes: &AttributeSettings,

@@ -1,4 +1,4 @@
-//! What the dimensions and options of a problem mean.
+//! The meaning of a problem's dimensions and options.
 
 use super::choices::{KvScales, MaskKind, Window};
 use super::problem::SdpaProblem;
@@ -12,7 +12,7 @@ pub(super) const LETTERS: &str = "abcd";
 const SPARE_PAGES: usize = 3;
 
 impl SdpaProblem {
-    /// The sizes; the dimensions were checked.
+    /// The sizes, from checked dimensions.
     pub(super) fn shape(&self) -> Shape {
         let [q, k, v] = &self.dims;
         Shape {
@@ -50,7 +50,7 @@ impl SdpaProblem {
         }
     }
 
-    /// The pages of a sequence.
+    /// Pages per sequence.
     pub(super) fn pages(&self) -> usize {
         self.shape().keys.checked_div(self.page_size).unwrap_or(0)
     }
@@ -85,7 +85,7 @@ impl SdpaProblem {
         self.scale.value(self.shape().head)
     }
 
-    /// What the oracle computes.
+    /// The rules for the oracle.
     pub(super) fn rules(&self) -> Rules {
         Rules {
             scale: f64::from(self.factor()),
@@ -102,7 +102,7 @@ impl SdpaProblem {
         }
     }
 
-    /// The same of packed sequences.
+    /// Why options of packed sequences do not match.
     fn refused_packed(&self) -> Option<&'static str> {
         let flags = self.flags;
         if flags.query_offsets() && flags.query_lengths()
@@ -119,7 +119,7 @@ impl SdpaProblem {
         None
     }
 
-    /// Why the dimensions or options do not fit each other.
+    /// Why the dimensions or options do not match.
     pub(super) fn refused(&self) -> Option<&'static str> {
         let [q, k, v] = &self.dims;
         if [q, k, v].iter().any(|dims| dims.len() != 4) {

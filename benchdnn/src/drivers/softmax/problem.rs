@@ -24,7 +24,7 @@ use norm_sys::{
 };
 use std::ops::RangeInclusive;
 
-/// What is computed for a row.
+/// The function of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// The quotients of the exponentials and their sum.
@@ -63,7 +63,7 @@ pub struct SoftmaxProblem {
     pub name: String,
     /// What is computed.
     pub direction: Direction,
-    /// Of a row.
+    /// The function of a row.
     pub algorithm: Algorithm,
     /// The dimension of the rows.
     pub axis: usize,
@@ -86,7 +86,7 @@ pub struct SoftmaxProblem {
 }
 
 impl Default for SoftmaxProblem {
-    /// No dimensions, and the simplest of everything else.
+    /// No dimensions, and the simplest choice for everything else.
     fn default() -> SoftmaxProblem {
         SoftmaxProblem {
             dims: Vec::new(),
@@ -274,8 +274,7 @@ impl Problem for SoftmaxProblem {
         None
     }
 
-    /// A single element's share is 1 and its logarithm 0; integers are 0 or saturate where shares are too small or too
-    /// large.
+    /// A single element has share 1 and logarithm 0. Integers are 0 or saturate if shares are too small or too large.
     fn is_trivial(&self) -> bool {
         let dropout = self.attributes.dropout.value.is_some();
         let post_ops = &self.attributes.post_ops.value;
@@ -287,20 +286,20 @@ impl Problem for SoftmaxProblem {
                 // Dropped shares add to those that are rounded to 0.
                 dt if dropout && dt.is_integer() => true,
                 _ if log && cols == 1 && post_ops.iter().all(keeps_zero) => true,
-                // Logarithms of shares are negative, most of them below -2.
+                // Logarithms of shares are negative, and most are below -2.
                 DataType::U8 if log => true,
                 DataType::S8 if log => gain > 64.0,
                 // A post-operation may make most results negative.
                 DataType::U8 if !post_ops.is_empty() => true,
                 DataType::S8 if cols == 1 => gain > 127.0,
-                // A sixth of the elements share most of the sum, unevenly. Half of those may be below 1/2, which rounds
+                // A sixth of the elements share most of the sum, unevenly. Half of them may be below 1/2, which rounds
                 // to 0.
                 dt if dt.is_integer() => gain * 6.0 / (cols.max(6) as f32) < 1.0,
                 _ => false,
             }
     }
 
-    /// oneDNN's batches use types and post-ops of other machines and primitives, too.
+    /// oneDNN's batches also use types and post-ops of other machines and primitives.
     fn unimplemented_reason(&self) -> Option<String> {
         let wide = self.arithmetic() == Arithmetic::F64 && self.attributes.change_results();
         let other = self.attributes.foreign_post_op(false);
@@ -339,7 +338,7 @@ impl Problem for SoftmaxProblem {
 
     fn expected(&self, data: &Data) -> Vec<Expected> {
         let (rows, log, arithmetic) = (self.rows(), self.log(), self.arithmetic());
-        // What was computed in f64 is rounded once to any type.
+        // An f64 result is rounded once to any type.
         let kind = match arithmetic {
             Arithmetic::F32 => Kind::Chain,
             Arithmetic::F64 => Kind::Rounded,
@@ -367,7 +366,7 @@ impl Problem for SoftmaxProblem {
     }
 
     fn with_attributes(&self, data: &Data, plain: &[Expected]) -> Vec<Expected> {
-        // There are no attributes that change a result in f64.
+        // No attribute changes a result in f64.
         if self.arithmetic() == Arithmetic::F64 {
             return plain.to_vec();
         }

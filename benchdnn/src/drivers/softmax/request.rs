@@ -12,12 +12,12 @@ use std::ffi::c_int;
 use std::ptr;
 use std::rc::Rc;
 
-/// What a primitive descriptor is made from.
+/// The inputs of a primitive descriptor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// What is computed.
     pub direction: Direction,
-    /// Of a row.
+    /// The function of a row.
     pub algorithm: Algorithm,
     /// Dimensions of all tensors.
     pub dims: Vec<usize>,
@@ -91,7 +91,7 @@ impl Request {
             Algorithm::InfAsZero => norm_softmax_accurate_inf_as_zero,
         };
         let dst = match (self.direction, &self.dst.wanted) {
-            // Backward reads dst as forward wrote it: where the library chose, like src.
+            // Backward reads dst as forward wrote it: in the layout that the library chose, like src.
             (Direction::BackwardData, Wanted::Any) => {
                 &TensorRequest { data_type: self.dst.data_type, ..self.src.clone() }
             }

@@ -23,10 +23,10 @@ use crate::data_type::DataType;
 use crate::fill::generator::Generator;
 use rayon::prelude::*;
 
-/// Fewer elements are not worth handing to another thread.
+/// With fewer elements, handing work to another thread does not pay.
 const GRAIN: usize = 16 * 1024;
 
-/// Streams of random numbers: each tensor has its own, so that they are independent.
+/// Streams of random numbers. Each tensor has its own, so that they are independent.
 const SRC: u64 = 0x0053_5243;
 const DIFF_DST: u64 = 0x4444_5354;
 
@@ -91,7 +91,7 @@ fn fill_parameters(shape: &LnormShape, scale: &mut [f64], shift: &mut [f64]) {
         }
         if shape.flags.plus_one {
             *scale = match c % 2 {
-                // Added to 1 they have more bits than bf16, which would lose them.
+                // When added to 1, these need more bits than bf16 has, so bf16 would lose them.
                 0 if gain == 1.0 => TINY * if c % 4 == 0 { 1.0 } else { -0.5 },
                 _ => shape.ss_dt.round(*scale - 1.0),
             };
@@ -109,7 +109,7 @@ fn fill_parameters(shape: &LnormShape, scale: &mut [f64], shift: &mut [f64]) {
     }
 }
 
-/// The largest integer in a row: the types represent it, and the sum of that many squares is exact.
+/// The largest integer in a row. The types represent it, and the sum of that many squares is exact.
 fn largest_integer(shape: &LnormShape) -> u64 {
     shape.types().map(|dt| largest_integer_of(dt, shape)).min().expect("src has a type")
 }
@@ -118,8 +118,8 @@ fn largest_integer_of(dt: DataType, shape: &LnormShape) -> u64 {
     const EXACT: f64 = 16_777_216.0; // 2^24: f32 has every integer up to here
     let cols = shape.cols as f64;
     let of_type: f64 = match dt {
-        // More bits than f32 has expose a library that computes in f32. The mean is exact, the sum
-        // of the squares not quite. Given statistics are f32, so they need small integers.
+        // More bits than f32 has, to expose a library that computes in f32. The mean is exact, the sum of the squares
+        // not quite. Given statistics are f32, so they need small integers.
         DataType::F64 if shape.forward && !shape.flags.global_stats => {
             return (1 << 27) - 1;
         }
@@ -127,9 +127,9 @@ fn largest_integer_of(dt: DataType, shape: &LnormShape) -> u64 {
         DataType::Bf16 | DataType::E8m0 => 127.0,
         DataType::F16 => 1023.0,
         DataType::F8E5m2 => 5.0,
-        // The unit of integers is 1: larger ones would make epsilon invisible.
+        // The unit of integers is 1, so larger ones would make epsilon invisible.
         DataType::F8E4m3 | DataType::S8 | DataType::S32 | DataType::S64 => 15.0,
-        // Twice that, as there are no negative values.
+        // Twice as much, because there are no negative values.
         DataType::U8 => return (15.0_f64.min((EXACT / cols).sqrt() / 2.0) as u64).max(3),
     };
     // At least 3, to leave room for an odd middle and an even deviation.
@@ -138,7 +138,7 @@ fn largest_integer_of(dt: DataType, shape: &LnormShape) -> u64 {
 
 /// The parameters of a row.
 struct Row {
-    /// What the elements are multiples of.
+    /// The elements are multiples of this.
     unit: f64,
     /// The mean of src.
     middle: f64,
@@ -154,8 +154,8 @@ fn fill_row(
     generator: &mut Generator,
     src: &mut [f64],
 ) -> Row {
-    // Deviations up to `reach`, twice an odd number: with two columns the deviations are +-reach,
-    // and a power of two could make xhat exactly 1, where the gradient of rms_norm vanishes.
+    // Deviations up to `reach`, twice an odd number. With two columns the deviations are +-reach, and a power of two
+    // could make xhat exactly 1, where the gradient of rms_norm vanishes.
     let reach = 2 + 4 * upper_half((largest * 3 / 4 - 2) / 4 + 1, generator);
     // An odd number that leaves room for them.
     let middle = (1 + 2 * upper_half((largest - reach).div_ceil(2), generator)) as f64;
@@ -192,14 +192,13 @@ fn fill_row(
     let lowest = shape.types().map(lowest_unit).fold(0.0, f64::max);
     let highest = shape.types().map(highest_unit).fold(f64::INFINITY, f64::min);
     let unit = unit.clamp(lowest, highest);
-    // If the type lacks the unit, a given variance is scaled with the one that is used.
+    // If the type cannot represent the unit, a given variance is scaled with the unit that is used.
     let given = shape.forward && shape.src_dt.is_integer();
     let variance = if given { variance * (unit / wanted) * (unit / wanted) } else { variance };
     src.iter_mut().for_each(|x| *x = (*x + middle) * unit);
 
-    // A global mean other than the row's own exposes a library that computes its own. Backward the
-    // mean is the row's own, as a forward run gives it, except for a single column, where the whole
-    // gradient would be 0.
+    // A global mean other than the row's own exposes a library that computes its own. In backward the mean is the row's
+    // own, as from a forward run, except for a single column, where the whole gradient would be 0.
     let own_mean = !shape.flags.global_stats && src.len() > 1;
     let offset = if own_mean { 0.0 } else { offset };
     Row {
@@ -215,8 +214,8 @@ fn upper_half(count: u64, generator: &mut Generator) -> u64 {
     count / 2 + generator.below(count - count / 2)
 }
 
-/// The variance of forward data, relative to epsilon. Integer results would be 0 if small, and
-/// saturate if the gain is large: xhat is about `30/gain`, at most near 1.
+/// The variance of forward data, relative to epsilon. Integer results would be 0 if small, and saturate if the gain is
+/// large: xhat is about `30/gain`, at most near 1.
 fn level(shape: &LnormShape) -> f64 {
     if !shape.dst_dt.is_integer() {
         return 0.6;
@@ -225,8 +224,7 @@ fn level(shape: &LnormShape) -> f64 {
     (square / (1.0 - square).max(0.1)).min(9.6)
 }
 
-/// Forward: the unit that makes the variance close to epsilon, and a given variance that differs
-/// from the row's own.
+/// Forward: the unit that makes the variance close to epsilon, and a given variance that differs from the row's own.
 fn forward_scale(row: usize, spread: f64, epsilon: f64, level: f64) -> (f64, f64) {
     let reference = if epsilon > 0.0 { epsilon } else { 1.0 };
     // As the unit is a power of two, the variance is between half and twice the level. For epsilon
@@ -245,7 +243,7 @@ fn backward_scale(row: usize, spread: f64, epsilon: f64) -> (f64, f64) {
     (unit, square - epsilon)
 }
 
-/// The smallest unit whose odd multiples are values of the type.
+/// The smallest unit whose odd multiples the type represents.
 fn lowest_unit(dt: DataType) -> f64 {
     match dt {
         DataType::F16 | DataType::F8E5m2 | DataType::F8E4m3 => dt.ulp(0.0),
@@ -254,7 +252,7 @@ fn lowest_unit(dt: DataType) -> f64 {
     }
 }
 
-/// The largest unit: the type represents its largest multiple and f32 its square.
+/// The largest unit, so that the type represents its largest multiple and f32 its square.
 fn highest_unit(dt: DataType) -> f64 {
     match dt {
         DataType::F16 => 32.0,
@@ -265,8 +263,8 @@ fn highest_unit(dt: DataType) -> f64 {
     }
 }
 
-/// Even numbers from 2 to `reach` with either sign that add up to 0; returns the sum of their
-/// squares. The last is the largest and has the given sign. A single deviation is 0.
+/// Even numbers from 2 to `reach` with either sign that add up to 0. Returns the sum of their squares. The last is the
+/// largest and has the given sign. A single deviation is 0.
 fn fill_deviations(
     generator: &mut Generator,
     reach: u64,
@@ -306,8 +304,8 @@ fn fill_deviations(
     squares
 }
 
-/// Few bits each: 1/4, 3/8 or 1/2 divided by the scale, three times that for elements farther from
-/// 0 than the middle, and four times that at the end.
+/// Numbers with few bits: 1/4, 3/8 or 1/2 divided by the scale, three times that for elements farther from 0 than the
+/// middle, and four times that at the end.
 fn fill_diff_dst(generator: &mut Generator, src: &[f64], middle: f64, diff_dst: &mut [f64]) {
     const SIZES: [f64; 4] = [0.25, 0.375, 0.5, 0.5];
     let mut bits = 0;

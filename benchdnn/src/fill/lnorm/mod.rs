@@ -9,7 +9,7 @@ use crate::oracle::lnorm::Flags;
 use crate::steps::StepShape;
 pub(super) use exact::power_near;
 
-/// What the data of a layer or RMS normalization depends on.
+/// The parameters of the data of a layer or RMS normalization.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LnormShape {
     /// Number of rows.
@@ -26,24 +26,23 @@ pub struct LnormShape {
     pub forward: bool,
     /// The kind of normalization.
     pub flags: Flags,
-    /// The epsilon inside the root; the magnitude of exact data follows it.
+    /// The epsilon inside the root, which determines the magnitude of exact data.
     pub epsilon: f32,
-    /// The factor that scales apply to integer results, so that exact data do not all saturate; 1
-    /// otherwise.
+    /// The factor that scales apply to integer results, so that exact data does not all saturate; 1 otherwise.
     pub gain: f32,
     /// The steps around the normalization.
     pub steps: StepShape,
 }
 
 impl LnormShape {
-    /// The types that represent every value of a row: of src, or of what is added to it as well.
+    /// The types that represent every value of a row: that of src, and also that of a residual.
     fn types(&self) -> impl Iterator<Item = DataType> {
         let residual = self.steps.residual.filter(|_| self.forward);
         let both = residual.into_iter().flat_map(|step| [step.data_type, step.stored()]);
         std::iter::once(self.src_dt).chain(both)
     }
 
-    /// The type that a normalized value is rounded to before scale and shift; f32 if it is not.
+    /// The type to which a normalized value is rounded before scale and shift; f32 without such rounding.
     pub fn rounded_to(&self) -> DataType {
         match self.steps.residual.map_or(self.src_dt, |residual| residual.stored()) {
             half @ (DataType::Bf16 | DataType::F16) => half,
@@ -51,14 +50,14 @@ impl LnormShape {
         }
     }
 
-    /// The factor of a column of the scale.
+    /// A column's factor, from its scale.
     pub fn factor(&self, scale: f64) -> f64 {
         if self.flags.plus_one { DataType::F32.round(1.0 + scale) } else { scale }
     }
 }
 
-/// The inputs of a layer or RMS normalization. Every value is representable in its type (mean and variance: f32);
-/// tensors are row-major; unused inputs are empty.
+/// The inputs of a layer or RMS normalization. Every value is representable in its type (mean and variance: f32).
+/// Tensors are row-major; unused inputs are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LnormData {
     /// `rows * cols` values.
@@ -105,7 +104,7 @@ pub fn lnorm(shape: &LnormShape, fill: Fill, seed: u64) -> LnormData {
     data
 }
 
-/// Zeros, in the lengths that the problem needs.
+/// Zeros, in the required lengths.
 fn allocate(shape: &LnormShape) -> LnormData {
     let &LnormShape { rows, cols, forward, flags, .. } = shape;
     let zeros = |needed: bool, count: usize| vec![0.0; if needed { count } else { 0 }];

@@ -1,6 +1,5 @@
-//! Realistic data: normally distributed values, rows with their own mean and deviation, and
-//! occasionally a row of another magnitude. Backward the statistics are the row's own, rounded to
-//! f32, as a forward run gives them.
+//! Realistic data: normally distributed values, rows with their own mean and deviation, and occasionally a row of
+//! another magnitude. In backward, the statistics are the row's own, rounded to f32, as from a forward run.
 
 use super::{LnormData, LnormShape, steps};
 use crate::data_type::DataType;
@@ -8,10 +7,10 @@ use crate::fill::generator::Generator;
 use crate::oracle::steps::sum;
 use rayon::prelude::*;
 
-/// Fewer elements are not worth handing to another thread.
+/// With fewer elements, handing work to another thread does not pay.
 const GRAIN: usize = 16 * 1024;
 
-/// Streams of random numbers: each tensor has its own, so that they are independent.
+/// Streams of random numbers. Each tensor has its own, so that they are independent.
 const SRC: u64 = 0x0053_5243;
 const DIFF_DST: u64 = 0x4444_5354;
 const PARAMETERS: u64 = 0x5041_5241;
@@ -66,8 +65,8 @@ fn normalized(shape: &LnormShape, row: usize, data: &LnormData) -> Vec<f64> {
     x
 }
 
-/// Mean and deviation of a row. One row in sixteen is far from 1; if the type has the range of f32,
-/// squares of some rows overflow or underflow in f32.
+/// Mean and deviation of a row. One row in sixteen is far from 1. If the type has the range of f32, squares of some
+/// rows overflow or underflow in f32.
 fn magnitude(dt: DataType, generator: &mut Generator) -> (f64, f64) {
     let deviation = [0.5, 1.0, 2.0, 4.0][generator.below(4) as usize];
     let mean = deviation * generator.normal();
@@ -99,7 +98,7 @@ fn statistics(shape: &LnormShape, src: &[f64], generator: &mut Generator) -> (f6
     let own_mean = if shape.flags.rms_norm { 0.0 } else { src.iter().sum::<f64>() / count };
     let own_variance = src.iter().map(|x| (x - own_mean) * (x - own_mean)).sum::<f64>() / count;
     let (mean, variance) = if shape.flags.global_stats {
-        // Those of another sample, near the row's own.
+        // The statistics of another sample, near the row's own.
         let deviation = own_variance.sqrt();
         (
             own_mean + 0.25 * deviation * generator.normal(),
@@ -111,9 +110,9 @@ fn statistics(shape: &LnormShape, src: &[f64], generator: &mut Generator) -> (f6
     (DataType::F32.round(mean), DataType::F32.round(variance))
 }
 
-/// Odd multiples of 1/128 between -2 and 2, which every type represents, eight from each random
-/// number: mean 0, variance 1, scales near 1. No value is 0: activations rarely are, and special
-/// cases for zeros should not be timed.
+/// Odd multiples of 1/128 between -2 and 2, which every type represents, eight from each random number: mean 0,
+/// variance 1, scales near 1. No value is 0, because activations rarely are and special cases for zeros should not be
+/// timed.
 pub(super) fn fill_plainly(shape: &LnormShape, seed: u64, data: &mut LnormData) {
     // Integers would be zeros and ones; halves are rounded below.
     let (base, step) = match shape.src_dt {

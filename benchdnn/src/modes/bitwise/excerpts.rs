@@ -7,7 +7,7 @@ use crate::modes::inputs;
 use crate::problem::{Data, Excerpt};
 
 impl Comparison<'_> {
-    /// Runs each excerpt of the problem and compares its results with those that they are.
+    /// Runs each excerpt of the problem and compares its results with those that it repeats.
     pub(super) fn excerpts(&mut self) -> Result<(), End> {
         let mut data = Data::default();
         for tensor in &self.tensors {

@@ -13,12 +13,12 @@
 use super::{Attention, DROPPED, HALF_ULP_OF_BF16, SMALLEST, Scored, Shape, dot, transposed};
 use rayon::prelude::*;
 
-/// What backward reads beside the inputs of forward.
+/// The inputs of backward besides those of forward.
 #[derive(Clone, Copy, Debug)]
 pub struct Saved<'d> {
     /// B x H x S x E.
     pub diff_dst: &'d [f64],
-    /// The same of forward's result.
+    /// Forward's result, likewise.
     pub dst: &'d [f64],
     /// B x H x S.
     pub logarithms: &'d [f64],
@@ -48,7 +48,7 @@ impl Sums {
         Sums([vec![0.0; count], vec![SMALLEST; count]])
     }
 
-    /// Adds a row times a factor, known as well as this.
+    /// Adds a row times a factor, whose error is `doubt`.
     fn add(&mut self, row: usize, factor: f64, doubt: f64, values: &[f64]) {
         let range = row * values.len()..(row + 1) * values.len();
         let [sums, bounds] = &mut self.0;
@@ -60,7 +60,7 @@ impl Sums {
     }
 }
 
-/// What a query contributes.
+/// The contributions of a query.
 struct Query<'d> {
     q: &'d [f64],
     diff_dst: &'d [f64],
@@ -69,7 +69,7 @@ struct Query<'d> {
     delta: [f64; 2],
 }
 
-/// The weight of a key, how far it may be off, dS and how far that may be off.
+/// The weight of a key and dS, each with its error bound.
 struct Terms {
     p: f64,
     p_doubt: f64,
@@ -99,7 +99,7 @@ struct Group {
     keys: Sums,
     values: Sums,
     sinks: Sums,
-    /// Of each score: the element of the mask, its gradient and how far that may be off.
+    /// For each score: the element of the mask, its gradient and the error bound.
     mask: Vec<(usize, f64, f64)>,
 }
 
@@ -147,7 +147,7 @@ fn of_group(attention: &Attention<'_>, saved: Saved<'_>, group: usize) -> Group 
     };
     let bf16 = if attention.rules.bf16 { HALF_ULP_OF_BF16 } else { 0.0 };
     let scale = attention.rules.scale;
-    // Of sums over keys, and over heads and queries.
+    // Of sums over keys, and of sums over heads and queries.
     let over_keys = Attention::rounding(count);
     let over_queries = Attention::rounding(sharing * queries);
     let rounding = over_keys.max(over_queries);

@@ -85,7 +85,7 @@ impl Row {
         [dst, bounds]
     }
 
-    /// The bound of the logarithm: scores are chains of D, sums of 16 lanes, joined for blocks.
+    /// The bound of the logarithm. Scores are chains of D; the sum has 16 lanes, and blocks are joined.
     fn logarithm_bound(&self, shape: &Shape) -> f64 {
         if self.logarithm == f64::NEG_INFINITY {
             return 0.0;
@@ -157,7 +157,7 @@ fn of_group(attention: &Attention<'_>, group: usize) -> Forward {
         }
         let mean = 1.0 / count.max(1) as f64;
         all.entropies[0][h] = entropy * mean;
-        // The sum over queries: one rounding for each.
+        // The sum over queries has one rounding for each.
         let sum = (8 + count) as f64 * HALF_ULP * entropy;
         all.entropies[1][h] = (entropy_bound + sum) * mean + SMALLEST;
     }

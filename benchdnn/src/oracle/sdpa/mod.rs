@@ -16,11 +16,11 @@ pub use forward::{Forward, forward};
 
 /// Half an ulp of f32, relative to the value.
 const HALF_ULP: f64 = 1.0 / 16_777_216.0;
-/// The same of bf16, which weights are rounded to before they are multiplied.
+/// The same for bf16, to which weights are rounded before they are multiplied.
 const HALF_ULP_OF_BF16: f64 = 1.0 / 256.0;
 /// Weights below may count as 0: twice 2^-40.
 const DROPPED: f64 = 1.0 / 549_755_813_888.0;
-/// The smallest f32, since results below the normal numbers have its spacing.
+/// The smallest f32; results below the normal numbers have its spacing.
 const SMALLEST: f64 = f32::from_bits(1) as f64;
 
 /// Sizes of the tensors.
@@ -43,7 +43,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Heads of queries that share one of keys.
+    /// The number of query heads that share a head of keys.
     pub fn sharing(&self) -> usize {
         self.heads / self.groups.max(1)
     }
@@ -55,32 +55,33 @@ pub enum Window {
     /// All of them.
     #[default]
     None,
-    /// This many, its own included.
+    /// This many, including its own.
     WithSelf(usize),
-    /// So many, and itself.
+    /// This many besides its own.
     BeforeSelf(usize),
 }
 
-/// What is computed.
+/// The parameters of the computation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rules {
-    /// Of the scores.
+    /// The factor of the scores.
     pub scale: f64,
     /// The limit of scores; 0 for none.
     pub soft_cap: f64,
     /// Whether keys after the query's position are hidden.
     pub causal: bool,
-    /// Whether the last query is at the position of the last key; the first ones are otherwise.
+    /// Whether the last query is at the position of the last key; otherwise the first query is at that of the first
+    /// key.
     pub bottom_right: bool,
-    /// Keys before it.
+    /// The visible keys before the query.
     pub window: Window,
-    /// Keys below this number are in every window.
+    /// Keys below this index are in every window.
     pub first_keys: usize,
     /// Whether weights are rounded to bf16 before they are multiplied.
     pub bf16: bool,
 }
 
-/// A tensor that is added to scores or hides keys.
+/// A tensor that is added to scores, or hides keys.
 #[derive(Clone, Copy, Debug)]
 pub struct Mask<'d> {
     /// Its elements.
@@ -92,7 +93,7 @@ pub struct Mask<'d> {
 }
 
 impl Mask<'_> {
-    /// The place of the element of a score.
+    /// The index of the element for a score.
     fn place(&self, index: [usize; 4]) -> usize {
         index.iter().zip(self.dims).fold(0, |place, (i, dim)| {
             let i = if dim == 1 { 0 } else { *i };
@@ -110,7 +111,7 @@ impl Mask<'_> {
 pub struct Attention<'d> {
     /// Sizes.
     pub shape: Shape,
-    /// What is computed.
+    /// The parameters of the computation.
     pub rules: Rules,
     /// Queries, B x H x S x D.
     pub queries: &'d [f64],
@@ -124,9 +125,9 @@ pub struct Attention<'d> {
     pub sinks: &'d [f64],
     /// Slopes of ALiBi, per head; empty without.
     pub slopes: &'d [f64],
-    /// Queries of each sequence; empty if they are all.
+    /// Queries of each sequence; empty if all are present.
     pub query_lengths: &'d [f64],
-    /// Keys of each sequence; empty if they are all.
+    /// Keys of each sequence; empty if all are present.
     pub key_lengths: &'d [f64],
 }
 
@@ -136,7 +137,7 @@ struct Scored {
     key: usize,
     /// Its score.
     score: f64,
-    /// The magnitudes that were added up to it.
+    /// The sum of the magnitudes of its terms.
     size: f64,
     /// The derivative of the soft cap.
     slope: f64,
@@ -153,7 +154,7 @@ impl Attention<'_> {
         self.key_lengths.get(sequence).map_or(self.shape.keys, |length| *length as usize)
     }
 
-    /// Where a query stands among the keys.
+    /// The position of a query among the keys.
     pub fn position(&self, sequence: usize, query: usize) -> i64 {
         let (queries, keys) = (self.query_count(sequence), self.key_count(sequence));
         let start = if self.rules.bottom_right { keys as i64 - queries as i64 } else { 0 };
@@ -179,7 +180,7 @@ impl Attention<'_> {
         windowed && !hidden && (!self.rules.causal || place <= position)
     }
 
-    /// The keys that a query sees; `keys` has those of its group, a row for each.
+    /// The keys that a query sees. `keys` has those of its group, one per row.
     fn scored(&self, [sequence, head, query]: [usize; 3], keys: &[f64]) -> Vec<Scored> {
         let Shape { head: length, heads, queries, .. } = self.shape;
         let start = ((sequence * heads + head) * queries + query) * length;
@@ -211,7 +212,7 @@ impl Attention<'_> {
         all.filter(|key| self.sees([sequence, head, query, *key])).map(one).collect()
     }
 
-    /// The keys of a group, a row for each.
+    /// The keys of a group, one per row.
     fn keys_of(&self, group: usize) -> Vec<f64> {
         let Shape { head, keys, .. } = self.shape;
         transposed(&self.keys[group * head * keys..(group + 1) * head * keys], head, keys)
@@ -223,8 +224,8 @@ impl Attention<'_> {
         &self.values[group * size..(group + 1) * size]
     }
 
-    /// Half an ulp times what a sum over `count` terms multiplies it by: 80, since most errors
-    /// cancel, and one for each block of 128.
+    /// Half an ulp times the factor for a sum over `count` terms: 80, since most errors cancel, and one for each block
+    /// of 128.
     fn rounding(count: usize) -> f64 {
         (80.0 + count as f64 / 128.0) * HALF_ULP
     }
@@ -232,7 +233,7 @@ impl Attention<'_> {
 
 /// The sum of products, and of their magnitudes.
 fn dot(a: &[f64], b: &[f64]) -> [f64; 2] {
-    // Independent sums, so that the compiler can compute them at once.
+    // Independent sums, which the compiler can compute at once.
     const LANES: usize = 8;
     let (mut sums, mut sizes) = ([0.0; LANES], [0.0; LANES]);
     let mut add = |lane: usize, product: f64| {
@@ -252,14 +253,14 @@ fn dot(a: &[f64], b: &[f64]) -> [f64; 2] {
     [sums.iter().sum(), sizes.iter().sum()]
 }
 
-/// Columns for rows.
+/// The transposed matrix.
 fn transposed(matrix: &[f64], rows: usize, cols: usize) -> Vec<f64> {
     let at = |i: usize| matrix[i % rows * cols + i / rows];
     (0..rows * cols).map(at).collect()
 }
 
-/// The keys (`outer` = D) or values (`outer` = E) of sequences from pages: `table` has the pages
-/// of each, `element` the place of element `(page, d, place in the page)`. Beyond lengths are 0.
+/// The keys (`outer` = D) or values (`outer` = E) of sequences from pages. `table` has the pages of each; `element`
+/// gives the index of element `(page, d, index in the page)`. Elements beyond lengths are 0.
 pub fn gathered(
     (sequences, groups, size, keys): (usize, usize, usize, usize),
     table: &[f64],
@@ -284,7 +285,7 @@ pub fn gathered(
     all
 }
 
-/// Rows for columns of each of several matrices: what [`gathered`] gives, as keys lie.
+/// Transposes each of several matrices: the result of [`gathered`] in the layout of keys.
 pub fn as_keys(rows: &[f64], keys: usize, head: usize) -> Vec<f64> {
     let size = (keys * head).max(1);
     rows.chunks(size).flat_map(|one| transposed(one, keys, head)).collect()
