@@ -152,7 +152,7 @@ fn mistakes_are_pointed_at() {
     assert!(message.starts_with("'rleu' is not a post-op: sum, dw, prelu, abs"), "{message}");
 }
 
-/// Lines repeat the attributes in one order, without those at their defaults.
+/// Lines repeat the attributes in a fixed order, without those at their defaults.
 #[test]
 fn lines_reproduce_attributes() {
     let words = [
@@ -186,8 +186,8 @@ fn lines_reproduce_attributes() {
     assert_eq!(self::lines(&["--attr-post-ops=sum", "--reset", "3x4"]), ["--lnorm 3x4"]);
 }
 
-/// Batches in the style of oneDNN's: continued options, lists with an empty item, and values that a
-/// later option resets.
+/// Batches in the style of oneDNN's: continued options, lists with an empty item, and values that a later option
+/// resets.
 #[test]
 fn batches_are_understood() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("attributes");

@@ -1,4 +1,4 @@
-//! The program as people and scripts use it: output, messages, exit statuses.
+//! The program as people and scripts use it: output, messages and exit statuses.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -151,7 +151,7 @@ fn problems_that_make_no_sense_are_skipped_with_the_reason() {
 fn empty_and_tiny_problems_run() {
     let text = run(0, &["--dir=FWD_D,BWD_DW", "--flags=CH,CM", "0x5", "5x0", "3x0x4", "0x0"]);
     assert!(text.contains("\ntests:16 passed:16 "), "{text}");
-    // Given statistics of no rows.
+    // Given statistics without rows.
     let flags = "--flags=G,GM,GCH";
     let text = run(0, &["--dir=FWD_D,FWD_I,BWD_DW", flags, "0x5", "3x0x4", "0x0", "2x3"]);
     assert!(text.contains("\ntests:36 passed:36 "), "{text}");
@@ -216,7 +216,7 @@ fn measured_times_go_to_a_file_of_their_own() {
         let table = std::fs::read_to_string(&path).expect("the file is there");
         assert_eq!(table.lines().count(), lines, "{table}");
         assert!(table.lines().all(|line| line.contains("cpu") || line.contains("engine")));
-        // It is overwritten.
+        // The file is overwritten.
         run(0, &words);
         assert_eq!(std::fs::read_to_string(&path).expect("a file").lines().count(), lines);
     }
@@ -449,7 +449,7 @@ fn data_comes_from_files() {
     assert!(text.contains("diff_dst: no file "), "{text}");
     assert!(text.contains("data: src, input") && text.contains("from -3 to 5.25"), "{text}");
     assert!(text.contains("\ntests:2 passed:2 "), "{text}");
-    // The file has the layout of the memory: transposed, columns come first.
+    // The file has the memory layout: transposed, so columns come first.
     let text = run(0, &["-v6", &prefix("good"), "--tag=xba", "3x4"]);
     assert!(text.contains("\ntests:1 passed:1 "), "{text}");
 

@@ -1,4 +1,4 @@
-//! `--compare` with this library as the other one, since it is always there.
+//! `--compare` with this library as the other one, since it is always available.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -22,7 +22,7 @@ fn run(arguments: &[&str]) -> String {
     out
 }
 
-/// The library of this build lies beside the test's own executable.
+/// The library of this build, which is beside the test's own executable.
 fn library() -> String {
     let test = std::env::current_exe().expect("the test knows its executable");
     let name = format!("{}norm{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
@@ -88,7 +88,7 @@ fn creating_has_ratios_of_the_first_time_and_of_those_after_it() {
         };
         assert!((first - theirs / ours).abs() <= 0.01 * first, "{line}");
         assert!(low <= ratio && ratio <= high && again > 0.0 && again_theirs > 0.0, "{line}");
-        // Medians of times and of ratios need not agree, but they are of the same samples.
+        // Medians of times and of ratios need not agree, but they come from the same samples.
         assert!(
             ratio < 30.0 * again_theirs / again && ratio > again_theirs / again / 30.0,
             "{line}"
@@ -116,7 +116,7 @@ fn the_environment_is_set_before_the_library_is_opened() {
     let text = run(&[&words[..], &["--perf-template=%impl%,%peer_impl%", "9x32"]].concat());
     let line = text.lines().nth(2).expect(&text);
     assert!(line.ends_with(",simd:portable"), "{text}");
-    // Ours has already read its environment.
+    // This library has already read its environment.
     if std::env::var_os("NORM_MAX_CPU_ISA").is_none() && cfg!(target_arch = "x86_64") {
         let best = std::process::Command::new(env!("CARGO_BIN_EXE_benchdnn"))
             .args(["--mode=F", "--perf-template=%impl%", "9x32"])

@@ -17,8 +17,8 @@ fn probes() -> Vec<f64> {
     probes
 }
 
-/// By definition: the nearer of two neighbours, ties to even. `values` are those of the type
-/// from 0 up to the place of the first infinity.
+/// By definition: the nearer of two neighbours, ties to even. `values` are those of the type, from 0 up to the position
+/// of the first infinity.
 fn nearest(values: &[f64], value: f64) -> f64 {
     let size = value.abs();
     let above = values.partition_point(|x| *x < size);
@@ -139,7 +139,7 @@ fn sizes_and_names() {
     assert_eq!(rows, expected);
 }
 
-/// All bit patterns, against the definition: sign, exponent with its bias, fraction.
+/// All bit patterns against the definition: sign, exponent with its bias, fraction.
 #[test]
 fn floats_of_eight_bits() {
     for (dt, exponents, fractions, bias) in

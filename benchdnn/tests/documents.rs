@@ -1,5 +1,5 @@
-//! The documentation of the program: the reference of its options is made from the tables that the
-//! parser reads, and the commands on the pages run.
+//! The documentation of the program. The reference of its options is generated from the tables that the parser reads,
+//! and the commands on the pages run.
 
 use benchdnn::language::options::Info;
 use benchdnn::{drivers, machine};
@@ -10,7 +10,7 @@ fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs")
 }
 
-/// Text in a cell of a table.
+/// Text for a cell of a table.
 fn cell(text: &str) -> String {
     text.replace('\n', " ").replace('|', "\\|").replace('<', "&lt;")
 }
@@ -30,7 +30,7 @@ fn row(info: &Info) -> String {
     format!("| {option} | {} | {} |\n", default.replace('|', "\\|"), cell(info.help))
 }
 
-/// The page of all options: those of every driver first, then what each driver adds.
+/// The page of all options: those of every driver first, then each driver's own.
 fn reference() -> String {
     let drivers = drivers::all();
     let each: Vec<Vec<Info>> = (0..drivers.len()).map(|i| machine::options(&drivers, i)).collect();
@@ -47,7 +47,7 @@ fn reference() -> String {
             topics.push(info.topic);
         }
     }
-    // Options of every driver come last in each table, and first on the page.
+    // Options of every driver come last in each table, but first on the page.
     let of_all = |topic: &&str| each.iter().all(|all| all.iter().any(|info| info.topic == *topic));
     let (common, own): (Vec<&str>, Vec<&str>) = topics.into_iter().partition(of_all);
     for topic in common.into_iter().chain(own) {

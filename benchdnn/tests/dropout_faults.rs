@@ -1,4 +1,4 @@
-//! Known mistakes of dropout: the oracle tells each from the right mask and values.
+//! Known mistakes of dropout. The oracle distinguishes each from the right mask and values.
 
 use benchdnn::oracle::dropout::Draw;
 
@@ -18,7 +18,7 @@ fn another_seed_offset_probability_or_place_shows() {
     for wrong in [seed, offset, probability] {
         assert!(differences(|place| wrong.stays(place)) > 60, "{wrong:?}");
     }
-    // Places of the transposed order, of 25 x 40.
+    // Indices of the transposed order, of 25 x 40.
     assert!(differences(|place| RIGHT.stays(place % 40 * 25 + place / 40)) > 400);
 }
 

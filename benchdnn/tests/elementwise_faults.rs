@@ -1,5 +1,5 @@
-//! Known mistakes of elementwise functions of one tensor and of two, made by a library under test: the
-//! harness must detect each.
+//! Known mistakes of elementwise functions of one tensor and of two, made by a library under test. The harness must
+//! detect each.
 
 mod sham;
 
@@ -20,29 +20,29 @@ use std::rc::Rc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
-    /// alpha and beta change places.
+    /// alpha and beta are swapped.
     ParametersSwapped,
     /// Swish ignores alpha.
     AlphaLost,
     /// The gradient does not multiply by diff_dst.
     DiffDstLost,
-    /// The gradient that should be computed from dst takes dst for src.
+    /// The gradient that should be computed from dst uses dst as src.
     DstIsSrc,
-    /// Both kinds of gelu are one.
+    /// One kind of gelu is computed for the other.
     OtherGelu,
-    /// The sources change places.
+    /// The sources are swapped.
     SourcesSwapped,
     /// Equal elements are not greater or equal.
     GreaterAlone,
-    /// The condition is turned round.
+    /// The condition is inverted.
     ConditionTurned,
     /// The second source is repeated along the wrong dimension.
     WrongBroadcast,
-    /// What should be f64 is f32 in between.
+    /// f64 problems are computed in f32.
     Single,
 }
 
-/// What the library computes, and the layouts of its tensors.
+/// The library's computation, and the layouts of its tensors.
 #[derive(Clone)]
 struct Created {
     fault: Fault,
@@ -124,7 +124,7 @@ impl Faulty for Created {
     }
 }
 
-/// Changes what the library reads.
+/// Changes the data that the library reads.
 fn spoil(fault: Fault, data: &mut Data) {
     match fault {
         Fault::DiffDstLost => data.change(NORM_ARG_DIFF_DST, |values| values.fill(1.0)),
@@ -154,7 +154,7 @@ fn run(fault: Fault, command: &str) -> (u8, Vec<String>) {
     sham::run(vec![eltwise::ROW.driver(), binary::ROW.driver()], create, command)
 }
 
-/// Each mistake with problems that show it.
+/// Each mistake, with problems that show it.
 const FAULTS: &[(Fault, &str)] = &[
     (
         Fault::ParametersSwapped,

@@ -1,4 +1,4 @@
-//! Known mistakes of a gated activation, made by a library under test: the harness must detect each.
+//! Known mistakes of a gated activation, made by a library under test. The harness must detect each.
 
 mod sham;
 
@@ -13,9 +13,9 @@ use std::any::Any;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
-    /// Gate and up are taken for each other.
+    /// Gate and up are swapped.
     Swapped,
-    /// Beyond the limit the gradient is that of the inside.
+    /// Beyond the limit, the gradient is that inside it.
     LimitsGradient,
 }
 
@@ -26,7 +26,7 @@ struct Created {
 }
 
 impl Created {
-    /// What the library computes.
+    /// The problem that the library computes.
     fn problem(&self) -> GatedProblem {
         let Request { direction, function, packing, numbers, dims, rewrites, .. } =
             self.request.clone();

@@ -1,5 +1,5 @@
-//! Known mistakes of a group normalization, made by a library under test: the harness must detect
-//! each, against the oracle or in the gradient check.
+//! Known mistakes of a group normalization, made by a library under test. The harness must detect each, against the
+//! oracle or in the gradient check.
 
 mod sham;
 
@@ -22,7 +22,7 @@ enum Fault {
     None,
     /// The statistics are those of all channels of a sample.
     OneGroup,
-    /// The scale of a channel is that of its place in the group.
+    /// The scale of a channel is that of its index in the group.
     ScaleOfPlace,
     /// The gradient of RMS normalization has the derivative of a mean.
     MeanOfRms,
@@ -30,7 +30,7 @@ enum Fault {
     MeanLost,
     /// The variance is divided by one element less.
     Unbiased,
-    /// diff_scale and diff_shift are sums over the first sample alone.
+    /// diff_scale and diff_shift are sums over the first sample only.
     FirstSample,
     /// The exact sum is normalized instead of the stored one.
     OtherSum,
@@ -40,7 +40,7 @@ enum Fault {
     PlusOneInBf16,
     /// The normalized value is not rounded before the scale.
     RoundFirstIgnored,
-    /// The gradient of the gate has the derivative of the sigmoid instead of SiLU's.
+    /// The gradient of the gate uses the derivative of the sigmoid instead of SiLU's.
     SigmoidForSilu,
     /// The gate of the input multiplies the output.
     GateAtTheOtherEnd,
@@ -88,7 +88,7 @@ impl Created {
         }
     }
 
-    /// What the library computes.
+    /// The results that the library computes.
     fn results(&self, data: &Data) -> Vec<(i32, Vec<f64>)> {
         let mut data = data.clone();
         let right = self.problem();
@@ -286,7 +286,7 @@ fn faults_fail() {
     ] {
         let (status, results) = run(fault, &command);
         for line in &results {
-            // A result, not an error of the sham.
+            // A wrong result, not an error of the sham.
             let compared = line.contains(":FAILED (") && line.contains(" wrong of ");
             assert!(compared, "{fault:?}: {line}");
         }

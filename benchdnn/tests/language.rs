@@ -42,7 +42,7 @@ fn error(arguments: &[&str]) -> String {
     }
 }
 
-/// A folder of this test's own, with these files.
+/// A folder for this test, with these files.
 fn folder(test: &str, files: &[(&str, &str)]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("language").join(test);
     for (name, text) in files {

@@ -20,13 +20,13 @@ const LAYERS: &[&[&str]] = &[
     &["problem", "run"],
     &["driver", "job", "post_op_chain", "step_chain"],
     &["normalization"],
-    // The modes, and what prints.
+    // The modes, and the output.
     &["report"],
     &["rotation", "verdict"],
     &["roofline"],
     &["machine", "modes"],
     &["harness"],
-    // Above the harness: nothing in it names a driver.
+    // Above the harness, in which nothing names a driver.
     &["drivers"],
     &["lib", "main"],
 ];
@@ -88,7 +88,7 @@ fn items(group: &str) -> Vec<&str> {
     items
 }
 
-/// What is wrong with the imports of `files`: path from `src/`, and text.
+/// What is wrong with the imports of `files`, which map paths below `src/` to texts.
 fn violations(files: &BTreeMap<PathBuf, String>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (file, text) in files {

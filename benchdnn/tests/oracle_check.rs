@@ -1,4 +1,4 @@
-//! The tolerances: right values pass, and those just outside fail.
+//! The tolerances: right values pass, and values just outside fail.
 
 use benchdnn::check::{Check, Kind, Worst, check, mistrusted};
 use benchdnn::data_type::DataType;
@@ -112,7 +112,7 @@ fn the_bound_of_half_types_is_one_rounding_of_a_right_f32() {
 
 #[test]
 fn cancelled_results_are_measured_in_their_terms() {
-    // 1e-9 remains of terms of 100: the error may be 100 * 2^-22 = 2.4e-5.
+    // The terms are 100 and the result 1e-9, so the error may be 100 * 2^-22 = 2.4e-5.
     accepts(Kind::Result, DataType::F32, 2.3e-5, 1e-9, 100.0);
     refuses(Kind::Result, DataType::F32, 2.5e-5, 1e-9, 100.0);
     // Without terms the result must be exact.
@@ -145,7 +145,7 @@ fn infinities_equal_themselves_and_what_overflows() {
             refuses(kind, dt, INF, -INF, INF);
             refuses(kind, dt, dt.largest(), INF, INF);
             refuses(kind, dt, INF, 1.0, 1.0);
-            // Far beyond the type only the infinity is right.
+            // Far beyond the type, only the infinity is right.
             accepts(kind, dt, INF, dt.largest() * 4.0, 1.0);
             refuses(kind, dt, -INF, dt.largest() * 4.0, 1.0);
             refuses(kind, dt, dt.largest(), dt.largest() * 4.0, 1.0);
@@ -155,7 +155,7 @@ fn infinities_equal_themselves_and_what_overflows() {
         accepts(Kind::Result, dt, INF, dt.largest() + half, 0.0);
         accepts(Kind::Result, dt, dt.largest(), dt.largest() + half, 0.0);
         accepts(Kind::Result, dt, -INF, -dt.largest() - half, 0.0);
-        // Two ulp of f32 below it, an infinity is no longer right, but for the terms.
+        // Two ulp of f32 below it, an infinity is no longer right, except for the terms.
         let below = dt.largest() + half - 2.1 * DataType::F32.ulp(dt.largest());
         refuses(Kind::Result, dt, INF, below, 0.0);
         accepts(Kind::Result, dt, INF, below, below);
@@ -249,7 +249,7 @@ fn zeros_and_nans_tell_nothing() {
 #[test]
 fn whole_numbers_are_equal_or_one_off_at_a_boundary() {
     for dt in [DataType::S8, DataType::U8, DataType::S32] {
-        // Half an f32 ulp from the boundary only one is right.
+        // Half an f32 ulp from the boundary, only one is right.
         accepts(Kind::Result, dt, 3.0, 2.9, 2.9);
         refuses(Kind::Result, dt, 2.0, 2.9, 2.9);
         refuses(Kind::Result, dt, 2.0, 2.501, 2.5);

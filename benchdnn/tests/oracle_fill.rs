@@ -1,5 +1,5 @@
-//! The data are values of their types, their statistics are exact in f32 in any order of summation,
-//! and they hide no mistake.
+//! The data: its values are of their types, its statistics are exact in f32 in any order of summation, and it hides no
+//! mistake.
 
 use benchdnn::data_type::DataType;
 use benchdnn::fill::Fill;
@@ -151,7 +151,7 @@ fn the_variance_of_exact_rows_is_near_epsilon() {
     }
 }
 
-/// These would hide the known mistakes: rms 1, scale 1, and a gradient that cancels.
+/// These would hide the known mistakes: an RMS of 1, a scale of 1, and a gradient that cancels.
 #[test]
 fn exact_data_has_no_blind_spot() {
     for cols in lengths() {
@@ -175,7 +175,7 @@ fn exact_data_has_no_blind_spot() {
 
                     assert!(average(d.clone()).abs() > 0.2 * size, "{what}: mean(d)");
                     let dx = average(d.iter().zip(&xhat).map(|(d, x)| d * x).collect());
-                    // (With global statistics the gradient has no such term.)
+                    // (With global statistics, the gradient has no such term.)
                     let counts = !flags.global_stats;
                     assert!(!counts || dx.abs() > 0.02 * size * level, "{what}: mean(d*xhat)");
                     let rms = average(src.iter().map(|x| x * x).collect()).sqrt();
@@ -188,7 +188,7 @@ fn exact_data_has_no_blind_spot() {
     }
 }
 
-/// The magnitude follows any epsilon; nothing overflows or underflows a type.
+/// The magnitude follows any epsilon, and nothing overflows or underflows a type.
 #[test]
 fn exact_data_for_any_epsilon() {
     for epsilon in [0.0, 1e-12, 1e-5, 1e-3, 0.25, 1.0, 100.0, 1e10] {
@@ -264,8 +264,8 @@ fn empty_shapes() {
     }
 }
 
-/// Rows of the types that are only inputs of forward: the statistics are exact, the values are of
-/// the type, and epsilon matters.
+/// Rows of types that are only inputs of forward: the statistics are exact, the values are of the type, and epsilon
+/// matters.
 #[test]
 fn small_and_large_types_have_exact_statistics_too() {
     let types = [DataType::S8, DataType::U8, DataType::F8E4m3, DataType::F8E5m2, DataType::F64];

@@ -1,10 +1,10 @@
 //! The batch files: their number of problems and their coverage.
 //!
-//! The expansion here is independent of the harness's, so that the two can disagree.
+//! This expansion is independent of the harness's, so the two can disagree.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Options that problems consume, with their defaults.
+/// Options that problems use, with their defaults.
 const DEFAULTS: [(&str, &str); 11] = [
     ("dir", "FWD_D"),
     ("dt", "f32"),
@@ -220,7 +220,7 @@ fn the_ci_batch_covers_every_value_and_what_acts_together() {
     }
 }
 
-/// Layer normalization of a single column by its own statistics is 0 whatever the data.
+/// Layer normalization of a single column by its own statistics is 0, whatever the data.
 #[test]
 fn no_problem_of_the_ci_batch_proves_nothing() {
     for problem in expand("test_lnorm_ci") {

@@ -1,8 +1,8 @@
-//! The oracle of attention: gradients against differences of forward, and cases that are known.
+//! The oracle of attention: gradients compared with differences of forward, and known cases.
 
 use benchdnn::oracle::sdpa::{Attention, Mask, Rules, Saved, Shape, Window, backward, forward};
 
-/// Numbers from -1 to 1 that are the same on every run.
+/// Numbers from -1 to 1, the same on every run.
 fn numbers(seed: u64, count: usize) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let one = |_| {
@@ -117,7 +117,7 @@ fn equal_scores_give_means_and_the_entropy_of_even_weights() {
     let tensors = Tensors { queries: vec![0.0; 2 * 4 * 3 * 3], ..Tensors::new(0) };
     let rules = Rules { scale: 1.0, causal: true, bottom_right: true, ..Rules::default() };
     let all = forward(&tensors.attention(rules));
-    // Of 5 keys the queries see 3, 4 and 5.
+    // The queries see 3, 4 and 5 of the 5 keys.
     for (at, logarithm) in all.logarithms[0].iter().enumerate() {
         let keys = 3 + at % 3;
         assert!((logarithm - (keys as f64).ln()).abs() < 1e-15);

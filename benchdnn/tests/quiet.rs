@@ -1,5 +1,5 @@
-//! Waiting for the other threads of the process. There is a single test, because threads of other
-//! tests would be waited for.
+//! Waits for the other threads of the process. There is a single test, because it would also wait for the threads of
+//! other tests.
 #![cfg(target_os = "linux")]
 
 use benchdnn::contest::{Contestant, Terms, alternate};
@@ -13,10 +13,10 @@ const LONG: Duration = Duration::from_secs(60);
 /// Shorter than any wait.
 const SHORT: Duration = Duration::from_millis(5);
 
-/// How many spin.
+/// The number of spinning threads.
 static SPINNERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Spins on another thread until the time is over or `enough` is true; returns once it spins.
+/// Spins on another thread until the time is over or `enough` is true. Returns once the thread spins.
 fn spin<'s>(scope: &'s Scope<'s, '_>, time: Duration, enough: impl Fn() -> bool + Send + 's) {
     SPINNERS.fetch_add(1, Ordering::SeqCst);
     scope.spawn(move || {
@@ -39,7 +39,7 @@ fn who_spins_is_waited_for_but_not_for_ever() {
         assert!(quiet::wait_for(LONG));
         assert_eq!(spinners(), 0);
     });
-    // Threads that have ended are not waited for.
+    // It does not wait for threads that have ended.
     assert!(quiet::wait_for(LONG));
 
     let enough = AtomicUsize::new(0);
@@ -50,7 +50,7 @@ fn who_spins_is_waited_for_but_not_for_ever() {
         enough.store(1, Ordering::SeqCst);
     });
 
-    // A contestant whose threads spin after its last call, and one that they would disturb.
+    // A contestant whose threads spin after its last call, and one that these would disturb.
     let (calls, met) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
         let leaves = || {
@@ -68,7 +68,7 @@ fn who_spins_is_waited_for_but_not_for_ever() {
         let terms = Terms { max_ms: 0, rounds: 4, cold: false, fewest: 1, threaded: true };
         alternate(&contestants, terms).expect("no error");
     });
-    // Without waiting, nearly every call would be disturbed; on a busy machine a wait may time out.
+    // Without waiting, nearly every call would be disturbed. On a busy machine, a wait may time out.
     let [calls, met] = [calls, met].map(AtomicUsize::into_inner);
     assert!(calls > 4 && met < calls / 2, "{met} of {calls}");
 }

@@ -18,23 +18,23 @@ enum Fault {
     None,
     /// The elements are copied in memory order.
     OrderIgnored,
-    /// Rounded towards zero.
+    /// Values are rounded towards zero.
     Truncates,
     /// Integers wrap.
     Wraps,
-    /// The scale of dst multiplies.
+    /// The scale of dst multiplies instead of dividing.
     DstScaleMultiplied,
-    /// The scales of dimension 1 are taken for those of the last one.
+    /// The scales of dimension 1 are used for the last one.
     ScalesAlongTheLast,
     /// The zero point of src is subtracted after scaling.
     ZeroPointLate,
     /// The previous contents of dst are not added.
     SumLost,
-    /// s32 is converted through f32.
+    /// s32 is converted via f32.
     BySingle,
     /// The last element is not written.
     LastMissing,
-    /// The elements of a block lie in the order of the blocks.
+    /// The elements of a block are in the order of the blocks.
     BlocksTurned,
     /// The padding of blocks is not written.
     FillerLeft,
@@ -108,7 +108,7 @@ impl Calculation<'_> {
         })
     }
 
-    /// The value of a scale or zero point for the element at `position`.
+    /// The scale or zero point for the element at `position`.
     fn quantity(&self, base: i32, argument: i32, neutral: f64, position: usize) -> f64 {
         let attributes = &self.request.attributes;
         let found = match base {
@@ -133,7 +133,7 @@ impl Calculation<'_> {
 
 impl Bound for Calculation<'_> {
     fn execute(&self) -> Result<(), Refusal> {
-        // As a library must, the calculation ignores the caller's mode.
+        // Like a correct library, the computation ignores the caller's mode.
         let mode = match self.fault {
             Fault::FloatModeMatters => return self.calculate(),
             _ => FloatMode::Default,
@@ -257,7 +257,7 @@ fn faults_fail() {
     fails(Fault::LastMissing, "--sdt=f32,s8 --ddt=f32,u8 30x17");
 }
 
-/// What is not supported is skipped with a reason, not passed.
+/// Unsupported problems are skipped with a reason, not passed.
 #[test]
 fn what_is_not_built_is_skipped() {
     for option in [

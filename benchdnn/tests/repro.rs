@@ -7,7 +7,7 @@ use benchdnn::library::Connection;
 use benchdnn::machine::{Request, read};
 use std::rc::Rc;
 
-/// A small generator of numbers; the same ones every time.
+/// A small random number generator, the same on every run.
 struct Numbers(u64);
 
 impl Numbers {
@@ -101,7 +101,7 @@ fn a_line_makes_its_job_again() {
             let again = jobs(&words);
             assert_eq!(again.len(), 1, "{line} from {arguments:?}");
             assert_eq!(again[0].line(), line, "from {arguments:?}");
-            // What runs is the same, not only what is printed.
+            // The same problem runs, not only the same text is printed.
             assert_eq!(format!("{:?}", again[0].run), format!("{:?}", job.run), "{line}");
             assert_eq!(format!("{:?}", again[0].problem), format!("{:?}", job.problem), "{line}");
             seen += 1;

@@ -1,4 +1,4 @@
-//! Known mistakes of a rope, made by a library under test: the harness must detect each, against the oracle.
+//! Known mistakes of a rope, made by a library under test. The harness must detect each, against the oracle.
 
 mod sham;
 
@@ -18,17 +18,17 @@ use std::any::Any;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
-    /// Neighbours for halves, and halves for neighbours.
+    /// Neighbours are used as halves, and halves as neighbours.
     OtherPairing,
-    /// Backward turns the way of forward.
+    /// Backward rotates in the direction of forward.
     SameSign,
     /// Angles are products in f32.
     ShortAngles,
-    /// Heads of a token have positions of their own.
+    /// Heads of a token have their own positions.
     PositionPerHead,
-    /// The normalization's gradient has no term of the mean square.
+    /// The normalization's gradient lacks the term of the mean square.
     NoMeanSquare,
-    /// The gradient of the scale has the scale in it.
+    /// The gradient of the scale includes the scale.
     ScaledDiffScale,
 }
 
@@ -91,7 +91,7 @@ impl Faulty for Created {
     }
 }
 
-/// The gradients through the normalization, of gradients that are rotated back.
+/// The gradients through the normalization, from gradients that are rotated back.
 fn gradients(data: &Data, rotated: &[f64], cols: usize, fault: Fault) -> Vec<(i32, Vec<f64>)> {
     let scale = data.get(NORM_ARG_SCALE);
     let norm = Norm { epsilon: 1e-6, scale: Some(scale), plus_one: false };

@@ -1,4 +1,4 @@
-//! Known mistakes of an attention, made by a library under test: the harness must detect each.
+//! Known mistakes of an attention, made by a library under test. The harness must detect each.
 
 use benchdnn::drivers::sdpa::{self, MaskKind, Request, SdpaProblem, Window};
 use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
@@ -16,25 +16,25 @@ use std::any::Any;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
-    /// Windows have a key more.
+    /// Windows have one key too many.
     WideWindow,
     /// Scores are limited after the mask is added.
     CapAfterMask,
-    /// The first query is at the first key, not the last at the last.
+    /// The first query is at the first key instead of the last at the last.
     TopLeft,
     /// The gradient of keys is that of the first head of a group.
     FirstHead,
-    /// The sink is missing in the sum.
+    /// The sink is missing from the sum.
     NoSink,
-    /// The entropy has no minus.
+    /// The entropy lacks its minus sign.
     PositiveEntropy,
     /// Keys beyond the lengths are seen.
     AllKeys,
     /// Pages are in order.
     PagesInOrder,
-    /// Neighbouring heads have different keys.
+    /// Heads of queries use the heads of keys in turn.
     HeadsInTurn,
-    /// Results depend on the number of queries, in the last bits.
+    /// The last bits of results depend on the number of queries.
     QueriesTogether,
     /// Results depend on the number of keys that there is room for.
     RoomForKeys,
@@ -100,12 +100,12 @@ struct Execution<'a> {
     arguments: Vec<Argument<'a>>,
 }
 
-/// The number of the element with these indices.
+/// The index of the element with these indices.
 fn place(dims: &[usize], index: [usize; 4]) -> usize {
     dims.iter().zip(index).fold(0, |place, (dim, i)| place * dim + i)
 }
 
-/// A mask that makes `cap(s) + mask` what `cap(s + mask)` should not be.
+/// A mask with which `cap(s) + mask` differs from `cap(s + mask)`.
 fn limited_mask(problem: &mut SdpaProblem, data: &mut Data) {
     let [q_dims, k_dims, _] = &problem.dims;
     let dims = [q_dims[0], q_dims[1], q_dims[2], k_dims[3]];
@@ -146,7 +146,7 @@ fn nudge(values: &mut [f64]) {
 }
 
 impl Execution<'_> {
-    /// The problem and the data that the library with its mistake works on.
+    /// The problem and the data that the faulty library works on.
     fn mistaken(&self, mut data: Data) -> (SdpaProblem, Data) {
         let mut problem = self.created.problem.clone();
         match self.created.fault {
@@ -225,7 +225,7 @@ impl Bound for Execution<'_> {
     }
 }
 
-/// Runs the problems with the fault. Returns the exit status and what is printed.
+/// Runs the problems with the fault. Returns the exit status and the output.
 fn output(fault: Fault, command: &str) -> (u8, String) {
     let words = "--summary=no-failures".split_whitespace();
     let arguments: Vec<String> =
@@ -305,7 +305,7 @@ fn excerpts_have_the_bits_of_the_whole() {
     // 3 problems, twice.
     let command = "--mode=B --mask=none,causal_top_left,causal_bottom_right --flags=,SAKQ \
                    3x4x9x8:3x2x8x9:3x2x9x6";
-    // The sham does not protect itself from the caller's floating-point mode; other lines count.
+    // The sham does not protect itself from the caller's floating-point mode, so only other lines count.
     let differences = |fault, command: &str, start| {
         let (_, text) = output(fault, command);
         text.lines().filter(|line| line.starts_with(start)).count()
@@ -313,7 +313,7 @@ fn excerpts_have_the_bits_of_the_whole() {
     for start in ["  queries", "  more keys", "  separate keys"] {
         assert_eq!(differences(Fault::None, command, start), 0);
     }
-    // Of 10 queries 1 or 7, each three times. A chunk of causal_top_left needs as many keys.
+    // 1 or 7 of 10 queries, each three times. A chunk of causal_top_left needs as many keys.
     let even = command.replace("x9x8:", "x10x8:");
     assert!(differences(Fault::QueriesTogether, &even, "  queries") >= 16);
     assert_eq!(differences(Fault::QueriesTogether, &even, "  more keys"), 0);

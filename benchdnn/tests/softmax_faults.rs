@@ -1,5 +1,5 @@
-//! Known mistakes of a softmax, made by a library under test: the harness must detect each, those of backward in the
-//! gradient check along every axis.
+//! Known mistakes of a softmax, made by a library under test. The harness must detect each, and those of backward in
+//! the gradient check along every axis.
 
 mod sham;
 
@@ -22,17 +22,17 @@ enum Fault {
     SumLost,
     /// The gradient is that of the other algorithm.
     OtherAlgorithm,
-    /// Backward takes the last dimension for the axis.
+    /// Backward uses the last dimension as the axis.
     LastAxis,
     /// Forward adds in bf16.
     ShortSum,
     /// The stored logarithms lack the maximum of the row.
     StatsWithoutMaximum,
-    /// Their part of the sum is to base 2.
+    /// Their part of the sum has base 2.
     StatsOfBase2,
     /// The sum whose logarithm is stored was rounded to bf16.
     ShortStats,
-    /// What should be f64 is f32 in between.
+    /// f64 problems are computed in f32.
     Single,
 }
 
@@ -48,7 +48,7 @@ struct Created {
 }
 
 impl Created {
-    /// What the library computes.
+    /// The problem that the library computes.
     fn problem(&self) -> SoftmaxProblem {
         let Request { direction, dims, .. } = &self.request;
         let (mut algorithm, mut axis) = (self.request.algorithm, self.request.axis);

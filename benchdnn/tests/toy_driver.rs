@@ -1,5 +1,5 @@
-//! A driver outside the harness: all modes run an operation without rows, with an integer input and
-//! two outputs, and detect its faults. So a driver needs nothing but its problem and its row.
+//! A driver outside the harness. All modes run an operation without rows, with an integer input and two outputs, and
+//! detect its faults. So a driver needs nothing but its problem and its row.
 
 use benchdnn::attributes::{AttributeTensor, Attributes};
 use benchdnn::check::Kind;
@@ -276,7 +276,7 @@ impl Bound for Execution<'_> {
     }
 }
 
-/// Runs a command line on the toy library and returns the exit status and what was printed.
+/// Runs a command line on the toy library. Returns the exit status and the output.
 fn run(fault: Fault, command: &str) -> (u8, String) {
     let arguments: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
     let (mut out, mut err) = (Vec::new(), Vec::new());

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 const EPSILON: f32 = 1.0 / 16.0;
 
-/// Rows depend on their index alone, so a mistake that fewer rows expose, more rows expose too.
+/// Rows only depend on their index, so more rows also expose a mistake that fewer rows expose.
 const MOST_ROWS: usize = 24;
 
 /// Rows and columns of the shapes of the continuous-integration batch, and of every length around
@@ -193,7 +193,7 @@ fn every_mistake_is_exposed() {
                 let possible =
                     MISTAKES.into_iter().filter(|&m| can_matter(m, forward, flags, cols));
                 for mistake in possible {
-                    // The result alone must show it: inference has no other output.
+                    // In inference, the result alone must show it, because there is no other output.
                     if case.run(mistake)[0].passed() {
                         missed.push(format!("{mistake:?}: {:?}", case.shape));
                     }

@@ -17,8 +17,8 @@ fn sequence(count: usize, from: f64, middle: f64, size: f64) -> Vec<f64> {
         .collect()
 }
 
-/// The inputs of one problem; `loss` is the sum of diff_dst*dst, whose derivatives are the outputs
-/// of the backward problem.
+/// The inputs of one problem. `loss` is the sum of diff_dst*dst, whose derivatives are the outputs of the backward
+/// problem.
 struct Problem {
     flags: Flags,
     src: Vec<f64>,

@@ -1,7 +1,7 @@
-//! The known mistakes of layer and RMS normalization, as a faulty library would compute.
+//! The known mistakes of layer and RMS normalization, as in a faulty library.
 //!
-//! Written independently of the oracle, with plain loops: without a mistake it must agree with the
-//! oracle, which the tests check first.
+//! Written independently of the oracle, with plain loops. The tests first check that without a
+//! mistake it agrees with the oracle.
 
 use benchdnn::oracle::lnorm::{BackwardInput, ForwardInput};
 
@@ -18,7 +18,7 @@ pub(crate) enum Mistake {
     EpsilonOutside,
     /// The variance is divided by `cols - 1`.
     SampleVariance,
-    /// The last element of a row is left out of the sums over the row.
+    /// The last element of a row is omitted from the sums over the row.
     TailNotSummed,
     /// The last element of a row is not written, and stays 0.
     TailNotWritten,

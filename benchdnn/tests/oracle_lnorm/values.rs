@@ -57,7 +57,7 @@ fn rms_norm_of_a_row_without_mean_is_layer_norm() {
     assert_eq!(layer.variance, rms.variance);
     assert_eq!(layer.mean, [0.0]);
     assert!(rms.mean.is_empty());
-    // The other way round: with a mean they differ.
+    // Conversely, with a mean they differ.
     let shifted: Vec<f64> = row.iter().map(|x| x + 1.0).collect();
     let difference =
         run(LAYER, row.len(), &shifted, 1e-5).dst[0] - run(RMS, row.len(), &shifted, 1e-5).dst[0];
@@ -81,7 +81,7 @@ fn global_statistics_of_mean_zero_are_rms_norm_forward_but_not_backward() {
         flags: global,
     };
     assert_eq!(forward(&input).dst, direct.dst);
-    // With the flag, the mean is not even read.
+    // With the flag, the mean is not read at all.
     let flags = Flags { global_stats: true, ..RMS };
     assert_eq!(forward(&ForwardInput { mean: None, flags, ..input }).dst, direct.dst);
 
@@ -109,7 +109,7 @@ fn one_three_five_seven() {
     let out = run(RMS, 4, &row, 0.0);
     assert_eq!(out.variance, [21.0]);
     assert_near(&out.dst, &[0.218_217_89, 0.654_653_67, 1.091_089_45, 1.527_525_23], 1e-8);
-    // With the population's deviation, sqrt(5); the sample's, 2.58, gives 1.16 at the ends.
+    // With the population's deviation, sqrt(5). The sample's, 2.58, would give 1.16 at the ends.
     let out = run(LAYER, 4, &row, 0.0);
     assert_eq!((out.mean[0], out.variance[0], out.mean_terms[0]), (4.0, 5.0, 4.0));
     assert_near(&out.dst, &[-1.341_640_79, -0.447_213_595, 0.447_213_595, 1.341_640_79], 1e-8);
@@ -137,7 +137,7 @@ fn epsilon_damps_a_quiet_row() {
     let divisor = (out.variance[0] + 1e-5).sqrt();
     assert_near(&[divisor, rms(&row) / divisor], &[0.005_878_712_8, 0.842_995_8], 1e-7);
     assert_near(&[rms(&out.dst)], &[0.038_777_808_6], 1e-8);
-    // Without epsilon the output would have the scale's 0.046.
+    // Without epsilon, the output would have the scale's 0.046.
     assert!((rms(&out.dst) - 0.046).abs() > 0.005);
     assert_near(&[rms(&forward(&ForwardInput { epsilon: 0.0, ..input }).dst)], &[0.046], 1e-12);
 }
@@ -152,7 +152,7 @@ fn the_output_has_the_rms_of_the_ratio_law() {
             assert_near(&[rms(&run(RMS, row.len(), &row, epsilon).dst)], &[expected], 1e-12);
         }
     }
-    // Two of them in digits.
+    // Two of them, with their digits.
     for (level, expected) in [(0.1, 0.999_500_4), (0.005, 0.845_154_3)] {
         assert_near(
             &[rms(&run(RMS, 4, &[level, -level, level, level], 1e-5).dst)],
@@ -162,8 +162,8 @@ fn the_output_has_the_rms_of_the_ratio_law() {
     }
 }
 
-/// With a scale that follows the row's magnitude the output is larger than the ratio times the
-/// scale's RMS; with a uniform one it is equal.
+/// With a scale that follows the row's magnitude, the output is larger than the ratio times the scale's RMS. With a
+/// uniform one it is equal.
 #[test]
 fn the_output_rms_follows_the_scale_where_the_row_is_large() {
     let row = [0.01, 0.02, 0.03, 0.1];
@@ -199,7 +199,7 @@ fn rows_do_not_depend_on_their_batch() {
             assert_eq!(alone.dst, batch.dst[4 * i..][..4], "{flags:?}, row {i}");
             assert_eq!(alone.variance, batch.variance[i..=i]);
         }
-        // The norm is odd in its row.
+        // The normalization is odd in its row.
         let (first, second) = (&batch.dst[..4], &batch.dst[4..8]);
         assert_eq!(first, second.iter().map(|x| -x).collect::<Vec<_>>());
         assert_near(&[rms(first)], &[1.0], 1e-6);

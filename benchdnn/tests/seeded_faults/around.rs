@@ -1,4 +1,4 @@
-//! What the library does around a normalization: residual, gate, rounding, dynamic scales.
+//! The library's steps around a normalization: residual, gate, rounding, dynamic scales.
 
 use super::fault::Fault;
 use super::sham::Calculation;
@@ -29,7 +29,7 @@ pub(super) fn steps(request: &Request) -> Steps {
     }
 }
 
-/// The layout that a request has for a tensor of the steps.
+/// The requested layout of a tensor of the steps.
 pub(super) fn wanted(request: &Request, argument: i32) -> Option<&Wanted> {
     let residual = request.steps.residual.as_ref();
     let tensor = match argument {
@@ -53,7 +53,7 @@ fn function(function: GateFunction, gate: f64) -> f64 {
 }
 
 impl Calculation<'_> {
-    /// src plus residual: what is normalized, and what its statistics are taken from.
+    /// src plus residual: the input of the normalization, and that of its statistics.
     pub(super) fn sums(&self, src: Vec<f64>) -> (Vec<f64>, Vec<f64>) {
         let Some(step) = self.problem.steps.residual else { return (src.clone(), src) };
         let residual = self.read(NORM_ARG_RESIDUAL);
@@ -116,7 +116,7 @@ impl Calculation<'_> {
         scale
     }
 
-    /// The elements of a row that count, and what their sum of squares is divided by.
+    /// The elements of a row in the statistics, and the divisor of their sum of squares.
     pub(super) fn counted(&self) -> (usize, f64) {
         let cols = self.problem.cols();
         let count = match self.problem.steps.partial.elements(cols) {
@@ -133,7 +133,7 @@ impl Calculation<'_> {
         if rounds { self.problem.shape().rounded_to().round(xhat) } else { xhat }
     }
 
-    /// Replaces dst by elements of dynamic scales, which are written.
+    /// Replaces dst by elements with dynamic scales, and writes the scales.
     pub(super) fn quantize(&self, dst: &mut [f64]) {
         let problem = &self.problem;
         let group = problem.group();

@@ -48,9 +48,9 @@ pub(super) enum Fault {
     HalvesGoUp,
     /// The previous contents of dst are not added.
     SumLost,
-    /// The previous contents of dst are read in dst's type, whatever the sum's is.
+    /// The previous contents of dst are read in dst's type, whatever the sum's.
     SumTypeIgnored,
-    /// f64 is computed in f32.
+    /// f64 problems are computed in f32.
     DoubleInSingle,
     /// Bits depend on the number of threads.
     ThreadsMatter,
@@ -64,19 +64,19 @@ pub(super) enum Fault {
     FloatModeMatters,
     /// Bits depend on how often the primitive ran before.
     RepeatMatters,
-    /// The statistics are those of the exact sum where the stored one counts, or the other way round.
+    /// The statistics are those of the exact sum where the stored one counts, or vice versa.
     StatisticsOfTheOtherSum,
     /// diff_src lacks the gradient of the stored sum.
     SumGradientDropped,
     /// 1 + scale is rounded to bf16.
     PlusOneInBf16,
-    /// The sum of a part of the squares is divided by all elements.
+    /// The sum of some of the squares is divided by all elements.
     PartialOverAll,
     /// The gate's derivative is that of the logistic function.
     SigmoidForSilu,
     /// Nothing is rounded before the scale.
     RoundFirstIgnored,
-    /// A dynamic scale leaves out negative values.
+    /// A dynamic scale ignores negative values.
     ScaleOfTheWrongEnd,
     /// The zero point is not added.
     ZeroPointLost,

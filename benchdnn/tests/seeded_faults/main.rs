@@ -1,4 +1,4 @@
-//! Known mistakes, made by a library under test: the harness must detect each.
+//! Known mistakes, made by a library under test. The harness must detect each.
 //!
 //! The library here computes with plain loops in f64. Without a fault it passes; with one, every
 //! problem that it affects must be FAILED, for any type and shape.
@@ -213,7 +213,7 @@ fn faults_of_post_ops_fail() {
 
 #[test]
 fn faults_of_stored_types_fail() {
-    // The data leave room for a scale, not for a post-op.
+    // The data leaves room for a scale, but not for a post-op.
     let scaled = "--dir=FWD_I --dt=f32:s8,u8:s8 --attr-post-ops=linear:100:0 --flags=CH";
     fails(Fault::Wraps, &format!("{scaled} {SHAPES}"));
     let command = format!("--dir=FWD_I --dt=f32:s8,s8:u8 --attr-scales=src:common:8 {SHAPES}");
@@ -239,14 +239,14 @@ fn differences_show_a_wrong_gradient() {
 
 #[test]
 fn the_faults_are_in_the_directions_they_claim() {
-    // Forward problems must not detect a fault of the gradient: it would be another fault.
+    // Forward problems must not detect a fault of the gradient; they would have found another fault.
     for fault in [Fault::MeanTermInRmsGradient, Fault::GradientWithoutRoot] {
         let (status, _) = run(fault, "--dir=FWD_D,FWD_I --flags=,CM 30x301");
         assert_eq!(status, harness::FINE, "{fault:?}");
     }
 }
 
-/// Counts failures, and is full when there are enough of them.
+/// Counts failures, and refuses more output when there are enough of them.
 #[derive(Default)]
 struct Failures(usize);
 
@@ -268,7 +268,7 @@ impl io::Write for Failures {
     }
 }
 
-/// The batch of continuous integration must detect the fault in many of its problems; the rest is not run.
+/// The continuous-integration batch must detect the fault in many of its problems; the rest is not run.
 fn fails_the_batch(fault: Fault) {
     let mut failures = Failures::default();
     let result = run_into(&mut failures, fault, "--batch=test_lnorm_ci");

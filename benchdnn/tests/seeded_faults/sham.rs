@@ -182,7 +182,7 @@ impl Calculation<'_> {
         }
     }
 
-    /// A stored value, with the fault.
+    /// A stored value, including the fault.
     fn stored(&self, dt: DataType, value: f64) -> f64 {
         match self.fault {
             Fault::Wraps if dt == DataType::S8 => f64::from(value.round_ties_even() as i64 as i8),
@@ -198,7 +198,7 @@ impl Calculation<'_> {
         self.read(id)
     }
 
-    /// Scales and post-ops, in place.
+    /// Applies scales and post-ops in place.
     fn chain(&self, dst: &mut [f64]) {
         let (dims, attributes) = (&self.problem.dims, &self.problem.attributes);
         let cols = self.problem.cols();
@@ -360,7 +360,7 @@ impl Calculation<'_> {
         let buffer = self.argument(NORM_ARG_SRC).expect("src is always there").buffer;
         for (i, (x, dy)) in src.chunks(cols).zip(diff_dst.chunks(cols)).enumerate() {
             let (mut mean, mut variance) = (if rms_norm { 0.0 } else { means[i] }, variances[i]);
-            // Given statistics are f32; those of f64 are computed from src.
+            // Given statistics are f32, so those of f64 are computed from src.
             if !global_stats && [self.problem.src_dt, self.problem.dst_dt].contains(&DataType::F64)
             {
                 mean = if rms_norm { 0.0 } else { x.iter().sum::<f64>() / count };
@@ -403,12 +403,12 @@ impl Calculation<'_> {
         self.write(NORM_ARG_DIFF_SHIFT, &diff_shift);
     }
 
-    /// Puts the byte `value` at an element of an argument; `past` counts from its end.
+    /// Writes the byte `value` to an element of an argument; `past` counts from its end.
     fn poke(&self, id: i32, past: isize, value: u8) {
         let argument = self.argument(id).expect("all arguments are passed");
         let size = argument.layout.data_type.size() as isize;
         let at = argument.layout.span() as isize + past * size;
-        // SAFETY: the guard behind a tensor is longer than an element.
+        // SAFETY: the guard after a tensor is longer than an element.
         unsafe { argument.buffer.pointer().offset(at).write_bytes(value, size as usize) };
     }
 }
@@ -422,7 +422,7 @@ impl Bound for Calculation<'_> {
         let result = if forward { NORM_ARG_DST } else { NORM_ARG_DIFF_SRC };
         let output = self.argument(result).expect("the result is always there");
         let before = output.buffer.elements(output.layout);
-        // As a library must, the calculation ignores the caller's mode.
+        // Like a correct library, the computation ignores the caller's mode.
         float_mode::under(FloatMode::Default, || match forward {
             true => self.forward(),
             false => self.backward(),

@@ -91,7 +91,7 @@ fn differences_show_wrong_gradients_of_steps() {
     fails(Fault::SigmoidForSilu, &format!("{check} --gate=f32 --flags=O,CI,CMO 15x33"));
 }
 
-// The batches hold nothing that the exact data cannot judge.
+// The batches have no problem for which exact data cannot judge.
 
 #[test]
 fn the_batch_of_steps_passes_without_a_fault() {

@@ -1,4 +1,4 @@
-//! A library under test that computes what a test says, to see the harness detect mistakes.
+//! A library under test that computes what a test defines, so that the harness must detect its mistakes.
 
 use benchdnn::driver::Driver;
 use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
@@ -12,7 +12,7 @@ use std::any::Any;
 pub(crate) trait Faulty: Clone + 'static {
     fn layout(&self, argument: i32) -> Option<Layout>;
 
-    /// The outputs, from the values of all arguments.
+    /// The outputs, given the values of all arguments.
     fn outputs(&self, data: Data) -> Vec<(i32, Vec<f64>)>;
 }
 
