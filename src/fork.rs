@@ -1,9 +1,9 @@
-//! What a child of fork() does first. A child has only the forking thread.
+//! Handlers that a child of fork() runs first. A child only has the forking thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Makes children call `handler`, which touches only atomics. Two threads may both register it, which is harmless;
-/// neither waits for the other, which may not exist in a child. Returns whether the system has registered it.
+/// Makes children call `handler`, which only uses atomics. Two threads may both register it, which is harmless. Neither
+/// waits for the other, which may not exist in a child. Returns whether the system has registered it.
 pub(crate) fn in_children(handler: extern "C" fn(), registered: &AtomicBool) -> bool {
     #[cfg(unix)]
     if !registered.load(Ordering::Relaxed) {

@@ -58,8 +58,7 @@ pub(crate) struct Counted<T: ?Sized> {
     value: T,
 }
 
-/// A value with several owners, freed with the last of them: an `Arc` without weak references,
-/// whose allocation can fail.
+/// A value with several owners, freed with the last one: an `Arc` without weak references, whose allocation can fail.
 pub(crate) struct Shared<T: ?Sized>(NonNull<Counted<T>>);
 
 /// A value with one owner, to be shared. The box may become one of a trait object first.
@@ -85,7 +84,7 @@ impl<T: ?Sized> Deref for Shared<T> {
 
 impl<T: ?Sized> Clone for Shared<T> {
     fn clone(&self) -> Self {
-        // SAFETY: as above. Owners do not overflow: each takes up memory.
+        // SAFETY: as above. The count does not overflow, because each owner needs memory.
         unsafe { self.0.as_ref() }.owners.fetch_add(1, Ordering::Relaxed);
         Self(self.0)
     }
@@ -101,7 +100,7 @@ impl<T: ?Sized> Drop for Shared<T> {
     fn drop(&mut self) {
         // SAFETY: as above.
         if unsafe { self.0.as_ref() }.owners.fetch_sub(1, Ordering::Release) == 1 {
-            // What the other owners did happens before.
+            // Orders everything that the other owners did before the drop.
             fence(Ordering::Acquire);
             // SAFETY: it came from a box, and this was the last owner.
             drop(unsafe { Box::from_raw(self.0.as_ptr()) });

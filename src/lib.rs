@@ -1,9 +1,9 @@
-//! libnorm: layer normalization, RMS normalization and softmax on the CPU, with the C API of
+//! libnorm: normalizations, softmax, rope, gated activations and attention on the CPU, with the C API of
 //! `include/norm.h`.
 //!
 //! The crate exports C functions only. Rust programs use the crate `norm-rs`. Modules import
-//! downwards only: `capi -> ops -> rows -> primitive -> {simd, tensor, threads}`, and every module may use
-//! the files beside this one.
+//! downwards only: `capi -> {ops, cache} -> rows -> primitive -> {simd, tensor, threads}`, and every module
+//! may use the files beside this one.
 
 mod cache;
 mod capi;

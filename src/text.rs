@@ -114,7 +114,7 @@ mod tests {
         text.write_str("ab\0").unwrap();
         write!(text, "{}", 1).unwrap();
         assert_eq!((text.as_str(), text.as_c_str(), text.is_cut()), ("ab?1", c"ab?1", false));
-        // Two bytes fit the rest, of which the first is half of a character, and then no more.
+        // Three bytes remain. The two bytes of ß do not fit the last one, and nothing is appended after that.
         text.write_str("cdßx").unwrap();
         text.write_str("y").unwrap();
         assert_eq!((text.as_str(), text.as_c_str(), text.is_cut()), ("ab?1cd", c"ab?1cd", true));

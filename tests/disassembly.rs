@@ -4,7 +4,7 @@
 //! instruction set: its results are right, but it is thirty times slower. The portable level may
 //! also call `fma`, `fmaf` and `rintf`, which implement `mul_add` and rounding without the instruction.
 //!
-//! The test examines the library beside its executable. It must be an optimised build, as in every
+//! The test examines the library beside its executable. It must be an optimized build, as in every
 //! profile of this workspace; other builds fail because of their calls.
 #![cfg(target_os = "linux")]
 

@@ -203,7 +203,7 @@ impl<'a> Memory<'a> {
         if len == 0 {
             return Ok(&mut []);
         }
-        // SAFETY: the buffer holds `len` initialised elements of this type with its alignment
+        // SAFETY: the buffer holds `len` initialized elements of this type with its alignment
         // (checked when the memory was created); `&mut self` makes the access exclusive.
         Ok(unsafe { slice::from_raw_parts_mut(self.data.cast(), len) })
     }
@@ -293,7 +293,7 @@ impl<A: Access> Memory<'_, A> {
         if len == 0 {
             return Ok(&[]);
         }
-        // SAFETY: the buffer holds `len` initialised elements of this type with its alignment
+        // SAFETY: the buffer holds `len` initialized elements of this type with its alignment
         // (checked when the memory was created); nothing writes while `&self` lives.
         Ok(unsafe { slice::from_raw_parts(self.data.cast(), len) })
     }

@@ -102,7 +102,7 @@ exported! {
 }
 
 exported! {
-    /// The tensor whose function is a factor.
+    /// The tensor of the gate.
     fn norm_primitive_attr_get_gate(
         attr: sys::const_norm_primitive_attr_t,
         gate_desc: *mut sys::const_norm_memory_desc_t,
@@ -121,7 +121,7 @@ exported! {
 }
 
 exported! {
-    /// Takes the mean square over the first elements of each row.
+    /// Limits the mean square to the first elements of each row.
     fn norm_primitive_attr_set_partial_norm(attr: sys::norm_primitive_attr_t, elements: i64) {
         // SAFETY: guaranteed by the caller.
         let attr = unsafe { Attr::get_mut(attr, "attr") }?;
@@ -134,7 +134,7 @@ exported! {
 }
 
 exported! {
-    /// How many elements of each row the mean square is taken over; 0 for all.
+    /// The number of a row's elements in the mean square; 0 for all.
     fn norm_primitive_attr_get_partial_norm(
         attr: sys::const_norm_primitive_attr_t,
         elements: *mut i64,

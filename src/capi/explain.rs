@@ -81,7 +81,7 @@ exported! {
 }
 
 exported! {
-    /// An explanation for people.
+    /// An explanation as readable text.
     fn norm_explanation_text(
         explanation: *const sys::norm_explanation_t,
         remedies: *const sys::norm_remedy_t,
@@ -105,7 +105,7 @@ exported! {
         }
         let mut out = Cut { text: text.cast(), size, written: 0, needed: 1 };
         let shown = if remedies.is_null() { &given[..0] } else { &given[..] };
-        // `Cut` takes any text.
+        // `Cut` accepts any text.
         let _ = write_text(&mut out, &found, shown);
         Ok(out.end())
     }

@@ -1,4 +1,4 @@
-//! Caches of keys and values.
+//! KV caches.
 
 use super::engine::Engine;
 use super::exported;
@@ -13,7 +13,7 @@ use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
 use std::ffi::c_int;
 
-/// A cache, and memory objects for what it owns.
+/// A cache, and memory objects for the buffers that it owns.
 #[repr(C)]
 struct KvCache {
     mark: Mark,
@@ -55,7 +55,7 @@ impl KvCache {
         Ok(Self { mark: Mark::part(Kind::KvCache), cache, memories })
     }
 
-    /// A memory, as C has it. No reference to the list is made: it would end the life of the handles that C has already.
+    /// A memory for C. It makes no reference to the list, because that would invalidate the handles that C already has.
     fn memory(&mut self, index: usize) -> sys::norm_memory_t {
         assert!(index < self.memories.len());
         self.memories.as_mut_ptr().wrapping_add(index).cast()
@@ -66,7 +66,7 @@ impl KvCache {
         self.memory(SHARED + layer * per_layer + index)
     }
 
-    /// Rope stores what it computes, without scales.
+    /// Checks that rope can write to the cache: it stores its results without scales.
     fn check_rope(&self, name: &str) -> Result<()> {
         if !self.cache.shape().is_quantized() {
             return Ok(());
@@ -285,7 +285,7 @@ exported! {
 }
 
 exported! {
-    /// What attention reads.
+    /// The arguments of attention.
     fn norm_kv_cache_get_arguments(
         cache: sys::norm_kv_cache_t,
         layer: sys::norm_dim_t,
@@ -321,7 +321,7 @@ exported! {
 }
 
 exported! {
-    /// What rope writes.
+    /// The arguments of rope.
     fn norm_kv_cache_get_rope_arguments(
         cache: sys::norm_kv_cache_t,
         layer: sys::norm_dim_t,
@@ -349,7 +349,7 @@ exported! {
 }
 
 exported! {
-    /// Descriptors of what attention reads and rope writes.
+    /// The descriptors of these arguments.
     fn norm_kv_cache_get_descs(
         cache: sys::const_norm_kv_cache_t,
         count: c_int,
@@ -398,7 +398,7 @@ exported! {
 }
 
 exported! {
-    /// What a cache has.
+    /// The counts of a cache.
     fn norm_kv_cache_get_stats(
         cache: sys::const_norm_kv_cache_t,
         stats: *mut sys::norm_kv_cache_stats_t,

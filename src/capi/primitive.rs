@@ -152,7 +152,7 @@ impl Calls<'_> {
         unsafe { slice(self.args[index], nargs, "args") }
     }
 
-    /// Checks what does not need the memories.
+    /// Checks everything that does not need the memories.
     fn check(&self, index: usize) -> Result<()> {
         let checked = self.primitive(index).and_then(|_| self.args(index));
         checked.map(|_| ()).map_err(|error| of_primitive(index, &error))

@@ -105,7 +105,7 @@ exported! {
 }
 
 exported! {
-    /// Backward, through a normalization with `rms_norm`.
+    /// Backward; with `rms_norm`, through a normalization.
     fn norm_rope_backward_primitive_desc_create(
         primitive_desc: *mut sys::norm_primitive_desc_t,
         engine: sys::norm_engine_t,
@@ -221,7 +221,7 @@ exported! {
         out: *mut f64,
         magnitude: *mut f32,
     ) {
-        /// Far more than any head has.
+        /// Far larger than any head.
         const MOST_DIMS: sys::norm_dim_t = 1 << 20;
         let scaling = Scaling::of_code(scaling).ok_or_else(|| {
             Error::invalid(format_args!("scaling: {scaling:#x} is not a norm_rope_scaling_t"))
@@ -233,7 +233,7 @@ exported! {
         if out.is_null() {
             return Err(Error::invalid("frequencies: NULL"));
         }
-        // SAFETY: guaranteed by the caller; the values are written, on success alone.
+        // SAFETY: guaranteed by the caller; the values are written only on success.
         unsafe {
             let names = ("num_parameters", "parameters");
             let parameters = numbers(parameters, num_parameters, c_int::MAX, names)?;
@@ -249,7 +249,7 @@ exported! {
 }
 
 exported! {
-    /// Weights for another pairing.
+    /// Permutes weights for another pairing.
     fn norm_rope_permute(
         from: sys::norm_rope_pairing_t,
         to: sys::norm_rope_pairing_t,

@@ -146,7 +146,7 @@ exported! {
 }
 
 exported! {
-    /// The width of a sliding window.
+    /// The width of an adaptive sliding window.
     fn norm_adaptive_window(
         strategy: sys::norm_window_strategy_t,
         length: sys::norm_dim_t,

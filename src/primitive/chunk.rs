@@ -6,7 +6,7 @@ use crate::simd::math::{self, Exponent};
 use crate::simd::{Element, LANES, Simd, UpTo, Width, entry_points, rounded, unroll};
 use crate::tensor::DataType;
 
-/// Elements that a step computes: read from one place and written to another, or to the same.
+/// The elements of a step: where they are read and where they are written, which may be the same place.
 #[derive(Clone, Copy)]
 pub(super) struct Chunk {
     pub(super) from: *const f32,
@@ -16,12 +16,13 @@ pub(super) struct Chunk {
     pub(super) streams: bool,
 }
 
-/// The prefetch distance, in elements, if results bypass the caches: the hardware prefetcher stops at the end of a
-/// page.
+/// The prefetch distance, in elements, if results are stored non-temporally: the hardware prefetcher stops at the end
+/// of a page.
 pub(super) const AHEAD: usize = 512;
 
-/// Writes the value of an expression of vectors of the elements of a chunk, and of others. `by 4` computes four vectors at
-/// a time, for expressions of a few instructions. The expression is compiled once for whole and partial vectors.
+/// Writes the value of a vector expression over the elements of a chunk and of other operands. `by 4` computes four
+/// vectors at a time, for expressions of a few instructions. The expression is compiled once for whole and partial
+/// vectors.
 macro_rules! each {
     ($chunk:expr, |$x:ident $(, $y:ident: $others:ident)*| $value:expr) => {
         each!($chunk, by 1, |$x $(, $y: $others)*| $value)
@@ -63,7 +64,7 @@ macro_rules! each {
 pub(super) use each;
 
 entry_points! {
-    /// [`eltwise_chunk`], compiled separately from the chain: functions of many loops compile slowly.
+    /// [`eltwise_chunk`], compiled separately from the chain, because functions with many loops compile slowly.
     mod eltwise_entries: eltwise_chunk<>(
         chunk: Chunk, algorithm: EltwiseAlgorithm, parameters: (f32, f32), exponent: Exponent
     ) -> ();

@@ -211,7 +211,7 @@ impl Execution<'_> {
 /// post-operation, so that executions allocate nothing. [`PrimitiveDesc::new`] refuses more.
 const MAX_ARGUMENTS: usize = 64 + 2 * MAX_POST_OPS;
 
-/// The addresses of an execution's arguments. Entries past the last are never initialised, since most executions have
+/// The addresses of an execution's arguments. Entries past the last are never initialized, since most executions have
 /// only a few.
 pub(crate) struct Arguments {
     entries: [MaybeUninit<(i32, *mut u8)>; MAX_ARGUMENTS],
@@ -232,7 +232,7 @@ impl Arguments {
     /// # Safety
     /// The place is valid for writes, and nothing else uses it.
     pub(crate) unsafe fn new_at<'a>(place: *mut Self) -> &'a mut Self {
-        // SAFETY: guaranteed by the caller. Entries may be uninitialised.
+        // SAFETY: guaranteed by the caller. Entries may be uninitialized.
         unsafe {
             (&raw mut (*place).len).write(0);
             &mut *place

@@ -1,5 +1,5 @@
-//! Dropout of the elements of a chunk, with oneDNN's generator: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as
-//! easy as 1, 2, 3", 2011).
+//! Dropout of the elements of a chunk, with oneDNN's generator: Philox 4x32-10 (Salmon et al., "Parallel random
+//! numbers: as easy as 1, 2, 3", 2011).
 //!
 //! ```text
 //! group = element / 4, x = 4*group, element counted in row-major order
@@ -35,7 +35,7 @@ pub(super) struct Dropping {
     has_offset: bool,
 }
 
-/// What an execution drops.
+/// The parameters of dropout in an execution.
 #[derive(Clone, Copy)]
 pub(super) struct Drawing {
     seed: u64,

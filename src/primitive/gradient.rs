@@ -74,7 +74,7 @@ impl Gradient {
             E::Pow if b == 0.0 => each!(chunk, |x| x.all(0.0)),
             E::Pow => each!(chunk, |x, y: ys| y * (math::pow(x, self.exponent) * (a * b))),
             E::GeluErf => each!(chunk, |x, y: ys| y * math::gelu_erf_and_slope(x).1),
-            // It has no gradient, and no primitive needs one.
+            // It has no gradient, and no primitive requests one.
             E::Round => {}
             E::Mish => each!(chunk, |x, y: ys| y * math::mish_slope(x)),
             E::Hardswish => each!(chunk, |x, y: ys| {

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn environment_names_are_recognised() {
+    fn environment_names_are_recognized() {
         let level = |name| CpuIsa::find_name(name).map(|isa| isa.level);
         assert_eq!(level("portable"), Some(Some(Level::Portable)));
         assert_eq!(level("AVX2"), Some(Some(Level::Avx2)));

@@ -63,8 +63,8 @@ enum Place {
 }
 
 impl Operand {
-    /// An operand for an output of dimensions `dims`. Rows are counted in the given order of the
-    /// outer dimensions, or in logical order.
+    /// An operand for an output of dimensions `dims`. Rows have the given order of the outer dimensions, or logical
+    /// order.
     pub(super) fn new(
         argument: i32,
         desc: &MemoryDesc,
@@ -101,7 +101,7 @@ impl Operand {
         }
     }
 
-    /// Whether the elements of a row are next to each other.
+    /// Whether the elements of a row are contiguous.
     #[inline(always)]
     pub(super) fn is_dense(&self) -> bool {
         matches!(self.place, Place::Strided { step: 1, .. })

@@ -17,8 +17,8 @@ pub(crate) struct Padding {
 
 impl Padding {
     pub(crate) fn of(desc: &MemoryDesc) -> Result<Self> {
-        // One box per padded dimension. It stays within the unpadded size of the dimensions before,
-        // so that boxes do not overlap.
+        // One box per padded dimension. It covers only the unpadded sizes of the dimensions before, so that boxes do
+        // not overlap.
         let range = |past: usize, d: usize| match d.cmp(&past) {
             Ordering::Less => (0, desc.dims()[d]),
             Ordering::Equal => (desc.dims()[d], desc.padded_dims()[d]),

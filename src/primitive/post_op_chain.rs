@@ -12,11 +12,11 @@ use crate::simd::{Bf16, F16, FusedOp, LANES, Level, Simd, entry_points, read_sca
 use crate::tensor::{DataType, MemoryDesc};
 use std::mem::MaybeUninit;
 
-/// How many elements pass through the whole chain at a time; they stay in the first-level cache.
+/// How many elements go through the whole chain at a time; they stay in the first-level cache.
 const CHUNK: usize = 1024;
 
-/// Maximum number of steps: rounding, parameters, gate, both scales, or the scales of two inputs and a function of them;
-/// dropout; and every post-operation.
+/// Maximum number of steps: rounding, parameters, gate, both scales, or the scales of two inputs and a function of
+/// them; dropout; and every post-operation.
 const MAX_STEPS: usize = super::MAX_POST_OPS + 6;
 
 /// The steps of a primitive.
@@ -58,7 +58,7 @@ impl BoundChain<'_> {
         )
     }
 
-    /// All steps applied to one element of a row, without vectors, for reference implementations.
+    /// Applies all steps to one element of a row, in scalar code, for reference implementations.
     ///
     /// # Safety
     /// The operands have this element, and no other thread writes it.
@@ -162,8 +162,8 @@ impl PostOpChain {
     }
 }
 
-/// Applies all steps to the elements of a row from `col` on: the first from where the chunk is read, the others where it is
-/// written. `others` are buffers for operands, as long as `chunk` unless no step reads any.
+/// Applies all steps to the elements of a row from `col`. The first step reads the chunk's source, the others its
+/// destination. `others` are buffers for operands, as long as `chunk` unless no step reads any.
 ///
 /// # Safety
 /// The operands and inputs have this row and these elements, and no other thread writes them. The CPU supports the

@@ -57,9 +57,9 @@ impl Drop for Buffer {
     }
 }
 
-/// Calls `f` with `size` uninitialised bytes, 64-byte aligned. Allocates only if this thread has
-/// not used as much before. The buffer is taken while `f` runs, so that a nested execution (a
-/// caller's pool may run one on a waiting thread) gets a buffer of its own.
+/// Calls `f` with `size` uninitialized bytes, 64-byte aligned. Allocates only if this thread has not used as much
+/// before. The buffer is taken while `f` runs, so that a nested execution (a caller's pool may run one on a waiting
+/// thread) gets its own buffer.
 #[inline]
 pub(crate) fn with_scratchpad<T>(size: usize, f: impl FnOnce(*mut u8) -> T) -> Result<T> {
     if size == 0 {

@@ -1,5 +1,5 @@
-//! The largest errors of every elementwise function and gradient, as a chain computes them: over every 997th f32, against f64.
-//! The documentation quotes the table that this prints.
+//! The largest errors of every elementwise function and gradient in a chain, over every 997th f32, against f64. The
+//! documentation quotes the table that this prints.
 
 use super::EltwiseAlgorithm as E;
 use super::{
@@ -27,7 +27,7 @@ struct Row {
     name: &'static str,
     algorithm: E,
     parameters: (f32, f32),
-    /// `None` for the function itself; else whether the gradient is of dst.
+    /// `None` for the function itself; otherwise whether the gradient is computed from dst.
     gradient: Option<bool>,
     right: fn(f64) -> f64,
     unit: Unit,
@@ -249,7 +249,7 @@ fn errors_of_functions_and_gradients_are_as_stated() {
         };
         println!("{what} {:24} {largest:6.2} {unit}, at {at:e}", row.name);
         exceeds |= largest > row.stated;
-        // The other levels have the same bits, which a part of the numbers shows.
+        // The other levels have the same bits, as some of the numbers show.
         let some: Vec<f32> = numbers.iter().copied().step_by(61).collect();
         let expected: Vec<f32> = best.iter().copied().step_by(61).collect();
         for level in Level::available() {

@@ -3,7 +3,7 @@
 use super::{EltwiseAlgorithm, Gradient, Start};
 use crate::simd::math::{Exponent, wide as math};
 
-/// What is computed of an element.
+/// What to compute for an element.
 #[derive(Clone, Copy)]
 enum Of {
     Value,
@@ -20,7 +20,7 @@ pub(crate) struct WideFunction {
     algorithm: EltwiseAlgorithm,
     alpha: f64,
     beta: f64,
-    /// Of a power, or of the derivative of one.
+    /// The exponent of a power, or that of its derivative.
     exponent: Exponent,
 }
 
@@ -103,7 +103,7 @@ impl WideFunction {
             E::Pow if b == 0.0 => 0.0,
             E::Pow => y * (math::pow(x, self.exponent) * (a * b)),
             E::GeluErf => y * math::gelu_erf_slope(x),
-            // It has no gradient, and no primitive asks for one.
+            // It has no gradient, and no primitive requests one.
             E::Round => 0.0,
             E::Mish => y * math::mish_slope(x),
             E::Hardswish => {
@@ -139,7 +139,7 @@ fn choose(first: bool, a: f64, b: f64) -> f64 {
     if first { a } else { b }
 }
 
-/// `y`, or its product with `a`, which is 0 with 0.
+/// `y`, or its product with `a`; 0 if `a` is 0.
 fn scaled_unless(above: bool, y: f64, a: f64) -> f64 {
     if above {
         y

@@ -117,7 +117,7 @@ unsafe fn copy_n<T: Copy>(from: *const T, to: *mut T, n: usize) {
 
 /// Vector operations over 16 lanes of f32 (`F32x16`) and 16 of f64 (`F64x16`).
 ///
-/// Operations of x86-64 are `#[inline]` with their instruction set: the compiler optimises each before kernels inline
+/// Operations of x86-64 are `#[inline]` with their instruction set: the compiler optimizes each before kernels inline
 /// it. With `#[inline(always)]` it would inline the intrinsics of every use first, which takes longer.
 ///
 /// # Safety

@@ -110,7 +110,7 @@ impl MemoryDesc {
             Layout::HostScalar => desc.dims() == [1] && desc.data_type.is_some(),
             _ => desc.ndims > 0 && desc.data_type.is_some(),
         };
-        // Without a layout nothing else is set.
+        // Without a layout, nothing else is set.
         let plain = desc.layout == Layout::Strided
             || (desc.offset == 0
                 && desc.block_count == 0
@@ -148,10 +148,10 @@ mod tests {
             assert!(MemoryDesc::of_blob(&made_up.to_blob()).is_err());
         }
         assert!(MemoryDesc::of_blob(&sound.to_blob()).is_ok());
-        // No such layout; a layout to be chosen, with strides.
+        // No such layout, then a layout to be chosen that has strides.
         assert!(MemoryDesc::of_blob(&sound.forged_blob(&[(3, 7)])).is_err());
         assert!(MemoryDesc::of_blob(&sound.forged_blob(&[(3, 1)])).is_err());
-        // A host scalar of two numbers.
+        // A host scalar with two numbers.
         let scalar = MemoryDesc::host_scalar(DataType::F32).unwrap();
         assert!(MemoryDesc::of_blob(&scalar.forged_blob(&[(6, 2), (18, 2)])).is_err());
     }

@@ -132,7 +132,7 @@ impl MemoryDesc {
         made.layout = Layout::Strided;
         made.offset = self.offset;
         (made.block_count, made.block_sizes) = (self.block_count, self.block_sizes);
-        // Unpadded dimensions of size 1 can be added and removed freely, unless they are a part of a block.
+        // Unpadded dimensions of size 1 can be added and removed freely, unless they are part of a block.
         let in_blocks = |d: usize| self.blocks().any(|(of, _)| of == d);
         let is_one = |d: usize| self.dims[d] == 1 && self.padded_dims[d] == 1 && !in_blocks(d);
         let old: ArrayVec<usize, MAX_NDIMS> = (0..self.ndims).filter(|&d| !is_one(d)).collect();

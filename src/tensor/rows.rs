@@ -10,7 +10,7 @@ pub(crate) struct RowMap {
 }
 
 impl RowMap {
-    /// The most dimensions that can count rows.
+    /// The maximum number of dimensions that number rows.
     pub(crate) const MAX_LEVELS: usize = 5;
 
     /// Rows over `dims` with `strides`, both outermost first.

@@ -1,4 +1,4 @@
-//! The synchronisation primitives of the board. `tests/model` replaces this module with a model
+//! The synchronization primitives of the board. `tests/model` replaces this module with a model
 //! checker's types, so the board uses no other shared state.
 
 pub(super) use super::policy::{CallerCpu, SpinBudget, WakeThrottle, WorkerAffinity};

@@ -142,7 +142,7 @@ struct BlockedSignals {
 impl BlockedSignals {
     fn new() -> Self {
         #[cfg(unix)]
-        // SAFETY: both sets are initialised before they are read.
+        // SAFETY: both sets are initialized before they are read.
         unsafe {
             let mut set: libc::sigset_t = std::mem::zeroed();
             let mut previous: libc::sigset_t = std::mem::zeroed();

@@ -30,7 +30,7 @@ mod posix {
             std::ptr::null_mut()
         }
         let context = std::ptr::from_ref(work).cast_mut().cast();
-        // SAFETY: the attributes are initialised before they are used, and `work` is never freed.
+        // SAFETY: the attributes are initialized before they are used, and `work` is never freed.
         unsafe {
             let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
             if libc::pthread_attr_init(&raw mut attributes) != 0 {

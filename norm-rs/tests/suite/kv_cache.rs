@@ -275,7 +275,7 @@ fn rope_writes_keys() -> Result<()> {
     let layer = cache.sdpa_args(1, &[sequence])?;
     let raw = layer.raw()?;
     let data = |arg| raw.iter().find(|raw| raw.arg == arg).unwrap().data;
-    // SAFETY: the cache is borrowed, and tables and keys of tokens that were written are initialised.
+    // SAFETY: the cache is borrowed, and tables and keys of tokens that were written are initialized.
     let key = unsafe {
         let page = data(Arg::PageTable).cast::<i32>().add(1).read() as usize;
         let first = data(Arg::Keys).cast::<f32>().add(page * GROUPS * 4 * SIZE);

@@ -36,7 +36,7 @@ exported! {
 fn from_onednn(isa: sys::norm_cpu_isa_t) -> sys::norm_cpu_isa_t {
     match isa {
         0x1 | 0x3 | 0x7 | 0xf if cfg!(target_arch = "aarch64") => sys::norm_cpu_isa_neon,
-        // oneDNN has no such values.
+        // oneDNN does not have these values.
         sys::norm_cpu_isa_portable | sys::norm_cpu_isa_neon => u32::MAX as sys::norm_cpu_isa_t,
         other => other,
     }

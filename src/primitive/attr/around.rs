@@ -16,7 +16,7 @@ pub(crate) struct Residual {
     pub(crate) rounding: ResidualRounding,
 }
 
-/// A tensor; a function of its elements is a factor.
+/// A tensor of gates. The factor is a function of its elements.
 #[derive(Clone, Debug)]
 pub(crate) struct Gate {
     pub(crate) desc: MemoryDesc,
@@ -30,7 +30,7 @@ pub(crate) struct Gate {
 pub(crate) struct Around {
     pub(crate) residual: Option<Shared<Residual>>,
     pub(crate) gate: Option<Shared<Gate>>,
-    /// How many elements of a row the mean square is taken over.
+    /// The number of a row's elements in the mean square.
     pub(crate) partial: Option<i64>,
 }
 

@@ -10,7 +10,7 @@ use std::fmt;
 /// The attribute.
 #[derive(Clone, Debug)]
 pub(crate) struct Dropout {
-    /// Of the mask; empty if it is not stored.
+    /// The descriptor of the mask; empty if the mask is not stored.
     pub(crate) mask: MemoryDesc,
     /// The type of the seed, s32 or s64.
     pub(crate) seed: DataType,
@@ -18,7 +18,7 @@ pub(crate) struct Dropout {
     pub(crate) has_offset: bool,
     /// Whether probability, seed and offset are host scalars.
     pub(crate) host_scalars: bool,
-    /// A dense tensor of the output's dimensions, resolved: an element's offset in it is its number.
+    /// A dense tensor with the output's dimensions. An element's offset in it is its index.
     pub(crate) numbers: MemoryDesc,
 }
 
@@ -44,7 +44,7 @@ impl Dropout {
         Ok(resolved)
     }
 
-    /// The same with other descriptors, those that `change` makes.
+    /// The same with other descriptors, made by `change`.
     pub(super) fn with_tensors(
         &self,
         mut change: impl FnMut(&MemoryDesc) -> Result<MemoryDesc>,

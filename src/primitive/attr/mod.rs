@@ -136,7 +136,7 @@ impl Attr {
         Ok(attr)
     }
 
-    /// A resolved copy with other tensors on dst: those that `change` makes of them.
+    /// A resolved copy whose tensors on dst are changed by `change`.
     pub(crate) fn with_tensors(
         &self,
         change: impl Fn(&MemoryDesc) -> Result<MemoryDesc>,

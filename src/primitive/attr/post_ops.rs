@@ -143,7 +143,7 @@ impl PostOps {
         self.with_operands(|_, _, operand| Ok(operand.clone()))
     }
 
-    /// A copy with other operands: those that `change` makes of entry, name and operand.
+    /// A copy with other operands. `change` makes each from the entry, the name and the operand.
     pub(crate) fn with_operands(
         &self,
         mut change: impl FnMut(usize, &'static str, &MemoryDesc) -> Result<MemoryDesc>,

@@ -1,4 +1,4 @@
-//! The steps around a normalization, by flags and attributes: which combinations exist, and their arguments.
+//! The steps around a normalization, from flags and attributes: the valid combinations, and their arguments.
 
 use super::{Flags, Normalization};
 use crate::error::{Error, Result};
@@ -165,7 +165,7 @@ impl Normalization {
     }
 
     /// The chain of forward: the steps after a rounding, the gate, and the attributes. Rows are those of dst with
-    /// dimension `last`, if any, moved to the end. They are counted in `order`, or in logical order.
+    /// dimension `last`, if any, moved to the end. They have the order `order`, or logical order.
     pub(crate) fn chain(
         &self,
         last: Option<usize>,
@@ -203,7 +203,7 @@ impl Normalization {
         if self.attr.around.residual.is_none() && self.attr.around.gate.is_none() {
             return Ok(());
         }
-        // An input and an output may share a buffer if elements have the same places.
+        // An input and an output may share a buffer if elements are at the same offsets.
         let overwritten = [
             (sys::NORM_ARG_SRC, sys::NORM_ARG_RESIDUAL_DST, "SRC and RESIDUAL_DST"),
             (sys::NORM_ARG_RESIDUAL, sys::NORM_ARG_RESIDUAL_DST, "RESIDUAL and RESIDUAL_DST"),

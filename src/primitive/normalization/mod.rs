@@ -1,7 +1,7 @@
 //! What problems of normalizations share: their common parameters, checks, arguments, queries and attributes.
 //!
-//! An operation's problem contains a [`Normalization`] and adds its own parameters. Whatever depends on where the
-//! statistics are taken belongs to the operation.
+//! An operation's problem contains a [`Normalization`] and adds its own parameters. Everything that depends on the
+//! extent of the statistics belongs to the operation.
 
 mod around;
 mod flags;
@@ -43,7 +43,7 @@ pub(crate) struct Normalization {
     pub(crate) diff_scale_shift: MemoryDesc,
     /// Attributes of dst, with their tensors resolved; forward only.
     pub(crate) attr: Attr,
-    /// What is computed around the normalization.
+    /// The steps around the normalization.
     pub(crate) around: Around,
     pub(crate) arguments: Vec<OpArgument>,
 }
@@ -71,7 +71,7 @@ pub(crate) const FORWARD: Accepted = Accepted {
     ..Accepted::NOTHING
 };
 
-/// Checks that a propagation kind is of the direction of a constructor.
+/// Checks that a propagation kind matches the direction of a constructor.
 pub(crate) fn check_kind(prop_kind: PropKind, forward: bool) -> Result<()> {
     if prop_kind.is_forward() == forward {
         return Ok(());
@@ -229,7 +229,7 @@ impl Normalization {
         Ok(attr.with_post_ops(attr.post_ops.resolved(&self.dst)?))
     }
 
-    /// Takes the attributes of dst, and adds their tensors to the arguments.
+    /// Sets the attributes of dst, and adds their tensors to the arguments.
     pub(crate) fn set_attributes(&mut self, attr: Attr) -> Result<()> {
         self.attr = attr;
         let tensors = [(sys::NORM_ARG_SRC, &self.src), (sys::NORM_ARG_DST, &self.dst)];
