@@ -1,8 +1,8 @@
 //! Link arguments of the shared library, nothing else.
 //!
-//! In the cargo tree the SONAME carries no version: a versioned one would stop every program linked
-//! against `target/` from starting, as no file of that name is there. The feature `capi` makes the
-//! library for an installation, whose SONAME has the major version (docs/compatibility.md).
+//! In the cargo tree, the SONAME has no version: with one, no program linked against `target/` would start, because
+//! there is no file of that name. The feature `capi` builds the library for an installation, whose SONAME has the major
+//! version (docs/compatibility.md).
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

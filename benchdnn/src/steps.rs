@@ -1,6 +1,6 @@
 //! The options of the steps around a normalization: `--residual`, `--gate` and `--partial`.
 //!
-//! The driver of each normalization has these options; what they compute is in
+//! The driver of each normalization has these options; their formulas are in
 //! [`oracle::steps`](crate::oracle::steps).
 
 use crate::data_type::DataType;

@@ -29,7 +29,7 @@ const SIZES: &[[usize; 2]] = &[
     [256, 4096],
     [512, 4096],
 ];
-/// The last line is about problems that take one thread this many microseconds.
+/// The last line only counts problems that take one thread this many microseconds.
 const COUNTED: std::ops::RangeInclusive<f64> = 10.0..=500.0;
 /// How long a size is measured.
 const SECONDS: f64 = 1.0;
@@ -159,7 +159,7 @@ fn measure(size: [usize; 2], apart: bool) -> Result<Times> {
     Ok(Times { one, two, ratio: percentile(ratios, 0.5), worst, shared })
 }
 
-/// The value below which a share of all values lies.
+/// The value with a share of all values below it.
 fn percentile(mut values: Vec<f64>, share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     values[((values.len() - 1) as f64 * share) as usize]

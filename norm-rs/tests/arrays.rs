@@ -104,7 +104,7 @@ fn dense_arrays_of_one_to_five_dimensions() {
 
 #[test]
 fn views_with_strides() {
-    // Rows and columns of a larger array; the result leaves out every other column.
+    // Rows and columns of a larger array. The result omits every other column.
     let whole = numbers((9, 40));
     let part = whole.slice(s![1..;2, 3..20]);
     let mut room = Array2::from_elem((4, 34), 9f32);

@@ -16,7 +16,7 @@ fn given(given: bool, parameter: &Tensor) -> Option<&Tensor> {
     given.then_some(parameter)
 }
 
-/// The normalization out of candle's operations.
+/// The normalization composed of candle's operations.
 fn composed(
     x: &Tensor,
     scale: Option<&Tensor>,
@@ -53,7 +53,7 @@ fn check(
     bound: f64,
 ) -> Result<()> {
     let cols = *dims.last().unwrap();
-    // Numbers that the type holds exactly.
+    // Numbers that the type represents exactly.
     let exact = |tensor: Tensor, dtype| tensor.to_dtype(dtype)?.to_dtype(DType::F64);
     let x = Var::from_tensor(&exact(numbers(1, dims), x_type)?)?;
     let gamma = Var::from_tensor(&exact(numbers(2, &[cols]), DType::F32)?)?;
@@ -128,7 +128,7 @@ fn softmax_and_its_gradient() -> Result<()> {
     Ok(())
 }
 
-/// Views are used where they lie, and their gradients arrive at the tensor below.
+/// Views are used in place, and their gradients arrive at the underlying tensor.
 #[test]
 fn transposed_and_narrowed_tensors() -> Result<()> {
     let x = Var::from_tensor(&numbers(1, &[6, 9]).to_dtype(DType::F32)?)?;
@@ -147,7 +147,7 @@ fn transposed_and_narrowed_tensors() -> Result<()> {
 #[test]
 fn mistakes_are_named() -> Result<()> {
     let x = numbers(1, &[2, 3]).to_dtype(DType::F32)?;
-    // A backtrace may follow the sentence.
+    // The message, which a backtrace may follow.
     let message = |result: Result<Tensor>| {
         let said = result.expect_err("a mistake").to_string();
         said.lines().next().unwrap_or_default().to_owned()

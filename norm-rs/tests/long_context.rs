@@ -1,6 +1,6 @@
-//! Attention over 131072 keys: right against f64, and without memory beside the tensors.
+//! Attention over 131072 keys: correct against f64, and with little memory besides the tensors.
 //!
-//! One test alone in its process, because it measures the process's memory.
+//! A single test in its own process, because it measures the memory of the process.
 #![cfg(target_os = "linux")]
 
 use norm_rs::sdpa::{Causal, Forward, ForwardArgs};
@@ -13,9 +13,9 @@ const DECODE: usize = 16;
 const PREFILL: usize = 2;
 const QUERIES: usize = 64;
 
-/// What the library may use beside the tensors, whatever the length: the stages of its threads, and for each block of 256
-/// keys a partial result. A row of scores for each head of the decode would take four times as much, the scores of the
-/// prefill thirty-two times.
+/// How much memory the library may use besides the tensors, whatever the length: the stages of its threads, and a
+/// partial result for each block of 256 keys. A row of scores for each head of the decode would need four times as
+/// much, the scores of the prefill thirty-two times.
 const ALLOWED: usize = 2 << 20;
 
 /// A field of `/proc/self/status`, in bytes.
@@ -126,7 +126,7 @@ fn check(tensors: &Tensors, q: &Memory<'_>, dst: &Memory<'_>, queries: usize, ro
 #[test]
 fn many_keys_take_no_memory() {
     let engine = Engine::cpu().unwrap();
-    // Threads are started and have their stages afterwards.
+    // This starts the threads and allocates their stages.
     let small = Tensors::new(&engine, 2048);
     for (heads, queries) in [(DECODE, 1), (PREFILL, QUERIES)] {
         let q = Tensors::queries(&engine, heads, queries);

@@ -71,7 +71,7 @@ fn the_stream_is_restored() {
     on_stream(&stream, || {
         on_stream(&inner, || normalized(&x));
         assert_eq!(calls.load(Relaxed), 0);
-        // Another thread has a stream of its own.
+        // Another thread has its own stream.
         std::thread::scope(|s| {
             s.spawn(|| normalized(&x));
         });

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! A partial RMS normalization ([`Around::partial`]) takes `variance` over the first `k` elements:
-//! `diff_src[i] = r*(d[i] - [i < k] xhat[i]*sum(d*xhat)/k)`. [`steps`](super::steps) has what stands
+//! `diff_src[i] = r*(d[i] - [i < k] xhat[i]*sum(d*xhat)/k)`. [`steps`](super::steps) has the steps
 //! before and after a normalization.
 //!
 //! Ba, Kiros and Hinton, Layer Normalization (2016); Zhang and Sennrich, Root Mean Square Layer

@@ -9,11 +9,11 @@
 //! ```
 //!
 //! A library that computes in f64 is no less accurate than this. It gets the bounds of f32 in units that are 2^26 times
-//! finer, of which 2^29 is the ratio of the two precisions: the factor of 8 covers the errors of both.
+//! finer: the ratio of the two precisions is 2^29, and a factor of 8 covers the errors of both.
 
 use super::sum::pairwise;
 
-/// How a tensor falls into rows along an axis: element `c` of the row `(o, i)` is at
+/// The rows of a tensor along an axis: element `c` of the row `(o, i)` is at
 /// `(o*cols + c)*inner + i`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {

@@ -1,4 +1,4 @@
-//! What stands around a normalization: residual, gate, partial norm, flags, dynamic scales.
+//! The steps around a normalization: residual, gate, partial norm, flags, dynamic scales.
 
 use norm_rs::attr::{DynamicScale, Gating, ResidualRounding};
 use norm_rs::layer_normalization::{Backward, BackwardArgs, Flags, Forward, ForwardArgs};

@@ -23,7 +23,7 @@ pub(crate) struct Case {
     pub(crate) v: Vec<f64>,
 }
 
-/// What forward returns: dst, log-sum-exp, the entropy of each sequence and head.
+/// The results of forward: dst, log-sum-exp, the entropy of each sequence and head.
 pub(crate) struct Results {
     pub(crate) dst: Vec<f64>,
     pub(crate) sums: Vec<f64>,
@@ -40,7 +40,7 @@ pub(crate) struct Slopes {
 
 /// A row of scores.
 struct Row {
-    /// The scores of the keys that are seen, and the derivative of each by the product.
+    /// The visible keys, with their scores and the derivatives of these with respect to the products.
     seen: Vec<(usize, f64, f64)>,
     log_sum_exp: f64,
 }
@@ -73,7 +73,7 @@ impl Case {
         lengths.map_or(all, |lengths| lengths[at] as usize)
     }
 
-    /// The indices of a query and of the first key of its head, in rows.
+    /// The row indices of a query and of the first key of its head.
     fn places(&self, b: usize, h: usize, i: usize) -> (usize, usize) {
         let [_, heads, groups, queries, keys, ..] = self.sizes;
         ((b * heads + h) * queries + i, (b * groups + h / (heads / groups)) * keys)

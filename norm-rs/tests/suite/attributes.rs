@@ -53,7 +53,7 @@ fn post_ops_are_applied_in_order() {
     let dst_scale = Memory::from_slice(&engine, &one, &[0.02f32]).unwrap();
     let mut dst = Memory::new(&engine, &out).unwrap();
 
-    // A missing condition, and an operand of other dimensions.
+    // A missing condition, and an operand with other dimensions.
     let args = ForwardArgs::new(&src, &mut dst).src_scale(&src_scale).dst_scale(&dst_scale);
     let args = args.operand(0, &residual).operand(1, &floors).operand(2, &floors);
     let error = layer_norm.execute(&stream, args).unwrap_err();
@@ -99,7 +99,7 @@ fn unused_operands_are_rejected() {
     }
 }
 
-/// Scales and the parameters of dropout that the memories themselves hold: the bits of the same numbers in buffers.
+/// Host scalars as scales and parameters of dropout: the bits of the same numbers in buffers.
 #[test]
 fn host_scalars() {
     let engine = Engine::cpu().unwrap();
@@ -149,7 +149,7 @@ fn host_scalars() {
         assert!(dst.contains(&0.0) && dst.iter().any(|x| *x != 0.0));
     }
 
-    // Neither takes the place of the other, and a type is kept.
+    // Neither can replace the other, and the type must match.
     let buffer = Memory::from_slice(&engine, &scales, &[1.0f32]).unwrap();
     let mut dst = Memory::new(&engine, &rows).unwrap();
     let args = norm_rs::softmax::ForwardArgs::new(&src, &mut dst).src_scale(&buffer);

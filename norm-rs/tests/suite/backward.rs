@@ -18,8 +18,8 @@ fn check<S: Number, D: Number, R: Number, P: Number, G: Number>(
     data_alone: bool,
     in_place: bool,
 ) {
-    // Neither centred nor of unit variance, with scale not 1 and the mean of scale*diff_dst not 0,
-    // so that every term of the formula matters.
+    // Neither centred nor of unit variance, with scale not 1 and the mean of scale*diff_dst not 0, so that every term
+    // of the formula matters.
     let src: Vec<S> = numbers(1, ROWS * cols, -1.0, 4.0);
     let diff_dst: Vec<D> = numbers(2, ROWS * cols, -1.0, 2.0);
     let scale: Vec<P> = numbers(3, cols, 0.5, 2.5);

@@ -1,4 +1,4 @@
-//! Eltwise and binary, against f64 loops.
+//! Eltwise and binary, compared with f64 loops.
 
 use norm_rs::attr::Attr;
 use norm_rs::binary::{Binary, BinaryArgs, BinaryPrimitive};

@@ -1,4 +1,4 @@
-//! Rope against f64 loops: directions, pairings, tables, slots, weights, and what is refused.
+//! Rope compared with f64 loops: directions, pairings, tables, slots, weights, and refusals.
 
 use norm_rs::rope::{
     Backward, BackwardArgs, Forward, ForwardArgs, Norm, Pairing, Scaling, frequencies, permute,
@@ -19,7 +19,7 @@ fn places(pairing: Pairing, pair: usize, pairs: usize) -> (usize, usize) {
     }
 }
 
-/// Heads turned by positions times frequencies.
+/// Heads rotated by positions times frequencies.
 fn turned(pairing: Pairing, src: &[f32], frequencies: &[f64], sign: f64) -> Vec<f64> {
     let mut values: Vec<f64> = src.iter().map(|x| f64::from(*x)).collect();
     for (row, head) in values.chunks_mut(HEAD).enumerate() {
@@ -94,7 +94,7 @@ fn tables_give_what_frequencies_give() -> Result<()> {
     let angles = Memory::from_slice(&engine, &desc, &values)?;
     let from = Memory::from_slice(&engine, &heads, &src)?;
     let stream = Stream::new(&engine)?;
-    // Tokens follow one another in dimension 1, from position 2 on.
+    // Tokens follow one another in dimension 1, from position 2.
     let rope = || Forward::new(&engine, Pairing::HalfSplit, &heads, &start).index_dim(1);
     let (mut first, mut second) = (Memory::new(&engine, &heads)?, Memory::new(&engine, &heads)?);
     let args = ForwardArgs::new(&from, &mut first, &positions).tables(&cos, &sin);
@@ -193,7 +193,7 @@ fn wrong_problems_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// Positions in all of 0 to 2^20, in three turns: q and k, both moved by the same distance, and k moved by 1 more.
+/// Positions throughout 0 to 2^20, in three runs: q and k, both moved by the same distance, and k moved by 1 more.
 #[test]
 fn products_depend_on_the_difference_of_positions() -> Result<()> {
     const PAIRS: usize = 10_000;
@@ -207,7 +207,7 @@ fn products_depend_on_the_difference_of_positions() -> Result<()> {
     };
     let vectors: [Vec<f32>; 2] = [0, 1]
         .map(|_| (0..PAIRS * DIM).map(|_| next() as f32 / (1u64 << 30) as f32 - 1.0).collect());
-    // Of q and k, for each turn.
+    // The positions of q and k, for each run.
     let mut positions = [const { [const { Vec::new() }; 2] }; 3];
     for _ in 0..PAIRS {
         let (m, n) = ((next() % END) as i64, (next() % END) as i64);
@@ -260,8 +260,8 @@ fn products_depend_on_the_difference_of_positions() -> Result<()> {
     Ok(())
 }
 
-/// The gradient of a normalized head is orthogonal to the head; that of the scale, times the scale, is the product of the
-/// result and its gradient, which a rotation keeps.
+/// The gradient of a normalized head is orthogonal to the head. That of the scale, times the scale, is the product of
+/// the result and its gradient, which a rotation preserves.
 #[test]
 fn backward_goes_through_the_normalization() -> Result<()> {
     let (engine, src) = (Engine::cpu()?, source());

@@ -1,5 +1,5 @@
-//! Attention against f64 loops: every option, both directions, element types, strides, pages, a decode; and what is
-//! refused.
+//! Attention compared with f64 loops: every option, both directions, element types, strides, pages, a decode; and
+//! refusals.
 
 use norm_rs::primitive::Arg;
 use norm_rs::sdpa::{
@@ -225,7 +225,7 @@ fn every_option() {
     check::<f32>(&mut all, 2e-6);
 }
 
-/// What one call of attention writes, from keys and values as they lie in memory.
+/// The results of one call of attention, from keys and values as they are in memory.
 fn run(attention: &Forward, given: [&Memory<'_>; 3], lengths: Option<&Memory<'_>>) -> Vec<u64> {
     let engine = Engine::cpu().unwrap();
     let desc = attention.primitive().arg_desc(Arg::Dst).unwrap().unwrap();
@@ -253,7 +253,7 @@ fn a_decoded_token_has_the_bits_of_the_prefill() {
     let step = Forward::inference(&engine, &one, &key, &value);
     let step = step.causal(Causal::BottomRight).key_lengths().build().unwrap();
     let [rows, new_keys, new_values] = [&q, &k, &v].map(elements::<f32>);
-    // What is beyond the length is not read.
+    // Elements beyond the length are not read.
     let (mut k, mut v) =
         (Memory::new(&engine, &key).unwrap(), Memory::new(&engine, &value).unwrap());
     k.as_mut_slice::<f32>().unwrap().fill(f32::NAN);
@@ -284,7 +284,7 @@ fn strides_and_pages_change_no_bit() -> Result<()> {
     let dense = Forward::inference(&engine, &query, &key, &value).build()?;
     let expected = run(&dense, [&q, &k, &v], None);
 
-    // A token's key and value side by side.
+    // A token's key and value next to each other.
     let (keys, values) = (elements::<f32>(&k), elements::<f32>(&v));
     let mut packed: Vec<f32> = Vec::new();
     for (key, value) in keys.chunks(8).zip(values.chunks(8)) {
@@ -298,7 +298,7 @@ fn strides_and_pages_change_no_bit() -> Result<()> {
     let strided = Forward::inference(&engine, &query, &key_desc, &value_desc).build()?;
     assert_eq!(run(&strided, [&q, &keys_at, &values_at], None), expected);
 
-    // Pages of 4 keys in any order, one of them not used.
+    // Pages of 4 keys in any order, one of them unused.
     let order = [5usize, 0, 3, 1, 6, 2];
     let (mut paged_keys, mut paged_values) = (vec![f32::NAN; 7 * 32], vec![f32::NAN; 7 * 32]);
     for (from, to) in order.iter().enumerate() {
@@ -362,7 +362,7 @@ fn errors_say_what_to_change() -> Result<()> {
     refused(builder.soft_cap(-1.0).build(), &["soft_cap"]);
     let three = MemoryDesc::dense(&[1, 3, 3, 8], DataType::F32)?;
     refused(Forward::inference(&engine, &three, &key, &value).build(), &["3 heads", "multiple"]);
-    // The layout of the cache in the place of its permutation.
+    // The cache's layout instead of its permutation.
     let cache = MemoryDesc::dense(&[1, 2, 5, 8], DataType::F32)?;
     refused(
         Forward::inference(&engine, &query, &cache, &value).build(),
@@ -390,7 +390,7 @@ fn errors_say_what_to_change() -> Result<()> {
     let mut sums = memory(&engine, &[1, 4, 3, 1], &[0f32; 12]);
     let args = ForwardArgs::new(&q, &k, &v, &mut dst).key_lengths(&lengths).log_sum_exp(&mut sums);
     refused(attention.execute(&stream, args), &["workspace", "Forward::training"]);
-    // Values in the place of keys have another descriptor.
+    // Values in place of keys have another descriptor.
     let args = ForwardArgs::new(&q, &v, &v, &mut dst).key_lengths(&lengths);
     refused(attention.execute(&stream, args), &["keys", "arg_desc(Arg::Keys)"]);
     Ok(())

@@ -1,4 +1,4 @@
-//! Attention to keys and values of s8 and f8_e4m3 against f64 loops; the bits of f32; what is refused.
+//! Attention to keys and values of s8 and f8_e4m3 compared with f64 loops; the bits of f32; refusals.
 
 use norm_rs::primitive::Arg;
 use norm_rs::reorder::{Reorder, ReorderArgs};
@@ -46,7 +46,7 @@ fn reordered(engine: &Engine, from: &Memory<'_>, to: &MemoryDesc) -> Result<Memo
     Ok(memory)
 }
 
-/// A tensor of B x G x T x `size` numbers of a type, and those numbers, which are whole for s8.
+/// A tensor of B x G x T x `size` numbers of a type, and those numbers, which are integers for s8.
 fn quantized(
     engine: &Engine,
     seed: u64,
@@ -69,7 +69,7 @@ fn turned(engine: &Engine, memory: &Memory<'static>) -> Result<Memory<'static>> 
     match desc.data_type() {
         Some(DataType::S8) => keys.copy_from_slice(memory.as_slice::<i8>()?)?,
         Some(DataType::F32) => keys.copy_from_slice(memory.as_slice::<f32>()?)?,
-        // By way of f32, which has every number of f8_e4m3.
+        // Via f32, which represents every number of f8_e4m3.
         _ => {
             let wide = reordered(engine, memory, &MemoryDesc::dense(&desc.dims(), DataType::F32)?)?;
             return reordered(engine, &turned(engine, &wide)?, &to);
@@ -171,7 +171,7 @@ fn every_mask() -> Result<()> {
     run::<f32>(DataType::F8E4m3, [None, Some(7)], false)
 }
 
-/// Pages have scales of their own: N x G x 1 x P of keys, and N x G x P x 1 of values.
+/// Pages have their own scales: N x G x 1 x P of keys, and N x G x P x 1 of values.
 #[test]
 fn pages_have_scales() -> Result<()> {
     let engine = Engine::cpu()?;
@@ -188,7 +188,7 @@ fn pages_have_scales() -> Result<()> {
     assert_eq!(of(Arg::KeyScales)?.dims()[..], [3, 1, 1, 2]);
     assert_eq!(of(Arg::ValueScales)?.dims()[..], [3, 1, 2, 1]);
 
-    // Even weights of three keys, in pages 2 and 0; what is not seen may be anything.
+    // Even weights of three keys, in pages 2 and 0. Keys that are not visible may be anything.
     let q = memory(&engine, &[1, 1, 1, 1], &[0f32]);
     let k = Memory::from_slice(&engine, &key, &[1i8, 2, 3, 4, 5, 6])?;
     let v = Memory::from_slice(&engine, &value, &[30i8, 99, 98, 97, 60, 90])?;

@@ -1,4 +1,4 @@
-//! Attention of slices against f64 loops: options, strides, gradients; the bits of the objects; what is refused.
+//! Attention on slices compared with f64 loops: options, strides, gradients; the bits of the objects; refusals.
 
 use norm_rs::sdpa::{
     Causal, Gradients, Heads, Mask, Options, Results, Window, attention, attention_backward,
@@ -102,7 +102,7 @@ fn slices_match_the_formulas() -> Result<()> {
     near(&diff_k, &slopes.k, 1e-5);
     near(&diff_v, &slopes.v, 1e-5);
     near(&diff_sinks, &slopes.sinks, 1e-5);
-    // A mask is added to scores: what the sum of results changes by.
+    // A mask is added to scores. The change of the sum of results.
     let loss = |case: &Case| -> f64 {
         case.forward().dst.iter().zip(&diff).map(|(a, b)| a * f64::from(*b)).sum()
     };
@@ -118,7 +118,7 @@ fn slices_match_the_formulas() -> Result<()> {
     Ok(())
 }
 
-/// Two packed sequences have the bits of each alone, forward and backward; rows of none stay.
+/// Two packed sequences have the bits of each alone, forward and backward. Rows outside them stay unchanged.
 #[test]
 fn packed_sequences() -> Result<()> {
     let (rows, keys, d, e) = (9, 12, 8, 6);
@@ -135,7 +135,7 @@ fn packed_sequences() -> Result<()> {
         key_offsets: Some(&ends.1),
         ..Options::default()
     };
-    // All of it, or a part of the tokens, with strides; what is written is taken out of nines.
+    // All tokens, or some of them, with strides. Buffers are filled with nines, so that the written elements show.
     let run = |options: &Options<'_>,
                q0: usize,
                queries: usize,

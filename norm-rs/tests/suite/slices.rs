@@ -14,7 +14,7 @@ use crate::oracle::{Expected, Problem};
 
 const EPSILON: f32 = 1e-3;
 
-/// No parameter.
+/// An absent parameter.
 const NONE: Option<&[f32]> = None;
 
 /// The functions of one normalization, for rows of `S`, parameters of `P` and results of `D`.
@@ -102,7 +102,7 @@ fn check<S: Number, P: Number + Parameter, D: Number>(
 
     let (mut mean, mut variance) = (f64s(statistics.mean()), f64s(statistics.variance()));
     if S::DATA_TYPE == DataType::F64 {
-        // Statistics are f32; rows of f64 take them anew from src.
+        // Statistics are f32, so rows of f64 compute them again from src.
         let exact = |statistics: &[Expected]| statistics.iter().map(|(value, _)| *value).collect();
         (mean, variance) = (exact(&expected.mean), exact(&expected.variance));
     }
@@ -280,7 +280,7 @@ fn statistics_saved_elsewhere() {
     let mut dst = vec![0f32; src.len()];
     for norm in norms::<bf16, f32, f32>() {
         let own = (norm.training)(&src, 24, Some(&scale), None, EPSILON, &mut dst).unwrap();
-        // As a checkpoint or another library keeps them.
+        // As stored in a checkpoint or by another library.
         let (mean, variance) = own.clone().into_mean_and_variance();
         let saved = match norm.flags {
             Flags::NONE => Statistics::of_layer_norm(24, EPSILON, &mean[..], &variance[..]),

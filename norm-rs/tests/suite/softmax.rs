@@ -1,4 +1,4 @@
-//! Softmax: the objects and the functions on slices, against f64 loops.
+//! Softmax: the objects and the functions on slices, compared with f64 loops.
 
 use norm_rs::attr::Attr;
 use norm_rs::post_ops::{Eltwise, PostOps};
@@ -13,9 +13,9 @@ use norm_rs::{
 use crate::data::*;
 use crate::oracle::Expected;
 
-/// 4 ulp of f32: more than the documented error of a result.
+/// 4 ulp of f32, which is more than the documented error of a result.
 const RESULT: f64 = 1.0 / (1u32 << 21) as f64;
-/// The documented part of the terms in the error of a gradient.
+/// The documented error of a gradient, relative to its terms.
 const TERMS: f64 = 1.0 / (1u32 << 22) as f64;
 
 /// dst of rows of `cols`.
@@ -157,7 +157,7 @@ fn objects_along_any_axis_and_layout() {
     let d: Vec<f32> = numbers(14, rows * cols, -1.0, 2.0);
     for algorithm in [Algorithm::Accurate, Algorithm::Log] {
         for axis in [0, 1] {
-            // Axis 0 of the transposed tensor is axis 1 of the elements as they lie.
+            // Axis 0 of the transposed tensor is axis 1 in memory.
             let (dims, tag) =
                 if axis == 1 { ([rows, cols], Tag::Ab) } else { ([cols, rows], Tag::Ba) };
             let desc = MemoryDesc::with_tag(&dims, DataType::F32, tag).unwrap();

@@ -6,7 +6,7 @@ use norm_rs::{Engine, ErrorKind, Memory, MemoryDesc, Stream, bf16};
 
 use crate::data::*;
 
-/// Norms of queries, keys and values, a softmax and a backward pass: the bits of one after another.
+/// Norms of queries, keys and values, a softmax and a backward pass: the bits of running them one after another.
 #[test]
 fn together_as_one_by_one() {
     let engine = Engine::cpu().unwrap();

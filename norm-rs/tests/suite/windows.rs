@@ -1,4 +1,4 @@
-//! Facts about the keys that queries see, measured through attention itself, and the width of windows.
+//! Which keys queries see, measured through attention itself, and the width of windows.
 
 use std::ops::RangeInclusive;
 
@@ -47,7 +47,7 @@ impl Even {
         (elements(&dst), elements(&sums))
     }
 
-    /// The keys that each query sees: those that have a weight, which must be one over their number.
+    /// The keys that each query sees: those with a weight, which must be one over their number.
     fn seen(&self) -> Vec<Vec<usize>> {
         let (keys, queries) = (self.keys, self.queries);
         let one = |at: usize| if at.is_multiple_of(keys + 1) { 1.0 } else { 0.0 };
@@ -63,8 +63,8 @@ impl Even {
         (0..queries).map(row).collect()
     }
 
-    /// The number of queries that see each key, by the gradient of the values: the sum of `diff_dst * weight` with
-    /// `diff_dst` the number of keys that the query sees.
+    /// The number of queries that see each key, from the gradient of the values: the sum of `diff_dst * weight`, where
+    /// `diff_dst` is the number of keys that the query sees.
     fn seen_by(&self, counts: &[usize]) -> Vec<usize> {
         let (dst, sums) = self.run(&vec![0.0; self.keys], 1);
         let [query, key, value] = self.descs(1);
@@ -101,7 +101,7 @@ fn masks_count_as_both_conventions_say() {
             (0..length).map(|j| expected.iter().filter(|row| row.contains(&j)).count()).collect();
         assert_eq!(even.seen_by(&counts), by, "{window:?}, backward");
     }
-    // A window of W keys is one of W - 1 before its own, and that of the whole sequence hides nothing.
+    // A window of W keys is one of W - 1 keys before its own. That of the whole sequence hides nothing.
     let seen = |window| Even::new(length, length, Causal::TopLeft, window).seen();
     assert_eq!(seen(Window::WithSelf(length)), seen(Window::None));
     assert_eq!(seen(Window::WithSelf(4)), seen(Window::BeforeSelf(3)));
@@ -110,8 +110,8 @@ fn masks_count_as_both_conventions_say() {
     assert_eq!(seen, [[3, 4], [4, 5], [5, 6]]);
 }
 
-/// Pairs that a causal mask has, over those with a window of a half, a quarter and an eighth of the sequence: what 4096
-/// keys are of 8192, 16384 and 32768.
+/// The pairs of a causal mask divided by those with a window of a half, a quarter and an eighth of the sequence, as
+/// 4096 keys are of 8192, 16384 and 32768.
 #[test]
 fn pairs_of_windows() {
     let window = 512;

@@ -300,7 +300,7 @@ pub(super) fn entry(level: Level, is_bf16: bool) -> Entry {
     }
 }
 
-/// The rows of dst and of its gradient, and what is computed from them.
+/// The rows of dst and of its gradient, and the results.
 pub(super) struct Deltas {
     pub(super) dst: Matrix,
     pub(super) diff_dst: Matrix,

@@ -1,7 +1,7 @@
 //! The driver of gated activation.
 //!
-//! `settings` holds its options, `problem` one problem, its line and its tensors, `data` how gate and up are packed and
-//! what the oracle expects, `request` the calls that create it.
+//! `settings` has its options, `problem` one problem, its line and its tensors, `data` the packing of gate and up and
+//! the expected results, `request` the calls that create it.
 
 mod data;
 mod problem;

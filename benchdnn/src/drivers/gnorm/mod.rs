@@ -1,8 +1,8 @@
 //! The driver of group normalization and grouped RMS normalization.
 //!
-//! `settings` holds its options, `descriptor` the sizes of a problem as text, `problem` one problem
-//! and its line, `tensors` its arguments, `request` the calls that create it, `data` what the tensors
-//! hold and what the oracle expects, `gradients` what the gradient check differentiates.
+//! `settings` has its options, `descriptor` the sizes of a problem as text, `problem` one problem and its line,
+//! `tensors` its arguments, `request` the calls that create it, `data` the tensors' data and the expected results,
+//! `gradients` the gradients to check.
 
 mod data;
 mod descriptor;

@@ -1,8 +1,7 @@
 //! The driver of layer normalization and RMS normalization.
 //!
-//! `settings` holds its options, `problem` one problem and its line, `tensors` its arguments,
-//! `request` the calls that create it, `data` what the tensors hold and what the oracle expects,
-//! `gradients` what is differentiated.
+//! `settings` has its options, `problem` one problem and its line, `tensors` its arguments, `request` the calls that
+//! create it, `data` the tensors' data and the expected results, `gradients` the gradients to check.
 
 mod data;
 mod gradients;

@@ -1,7 +1,7 @@
 //! The driver of reorder: a tensor copied into another layout and element type.
 //!
-//! `settings` holds its options, `problem` one problem, its line and its tensors, `request` the
-//! calls that create it, `data` what the oracle expects.
+//! `settings` has its options, `problem` one problem, its line and its tensors, `request` the calls that create it,
+//! `data` the expected results.
 
 mod data;
 mod problem;

@@ -1,7 +1,7 @@
 //! The driver of rotary position embedding.
 //!
-//! `settings` holds its options, `shape` what the dimensions of a problem mean, `problem` one
-//! problem, its line and its tensors, `request` the calls that create it.
+//! `settings` has its options, `shape` the meaning of a problem's dimensions, `problem` one problem, its line and its
+//! tensors, `request` the calls that create it.
 
 mod problem;
 mod request;
