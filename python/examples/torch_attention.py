@@ -35,7 +35,7 @@ class AttentionFunction(torch.autograd.Function):
 
 
 def attention(q, k, v, **options):
-    """Attention with the keywords of libnorm.attention, but for those that have gradients of their own."""
+    """Attention with the keywords of libnorm.attention, except those with gradients of their own."""
     options.setdefault("causal", "top_left")
     if torch.is_grad_enabled():
         return AttentionFunction.apply(q, k, v, options)
@@ -48,7 +48,7 @@ def torch_attention(q, k, v):
 
 
 class Model(nn.Module):
-    """Tokens to the class of the token before: attention has to look back by one."""
+    """Maps each token to the class of the token before it: attention has to look back by one."""
 
     def __init__(self, function):
         super().__init__()

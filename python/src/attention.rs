@@ -119,7 +119,7 @@ pub(crate) fn attention<'py>(
     call.run(q.py(), forward(return_lse))
 }
 
-/// The pass that writes the logarithms or not.
+/// The forward pass, with or without log-sum-exp.
 pub(crate) fn forward(return_lse: bool) -> PropKind {
     if return_lse { PropKind::ForwardTraining } else { PropKind::ForwardInference }
 }

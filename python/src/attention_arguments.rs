@@ -1,4 +1,4 @@
-//! Arguments of attention, each read and checked by itself.
+//! Reads and checks the arguments of attention one by one.
 
 use norm_rs::DataType;
 use norm_rs::primitive::Arg;
@@ -18,7 +18,7 @@ pub(crate) const KEYS: &[DataType] =
 /// Element types of masks.
 const MASKS: &[DataType] = &[DataType::F32, DataType::Bf16, DataType::F16, DataType::U8];
 
-/// The keywords of both directions, and of a cache.
+/// The keywords of both directions and of caches.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Keywords<'a, 'py> {
     pub(crate) causal: Given<'a, 'py>,
@@ -28,7 +28,7 @@ pub(crate) struct Keywords<'a, 'py> {
     pub(crate) sinks: Given<'a, 'py>,
     pub(crate) alibi_slopes: Given<'a, 'py>,
     pub(crate) mask: Given<'a, 'py>,
-    /// Of a cache: the most tokens of the sequences.
+    /// For a cache: the length of the longest sequence.
     pub(crate) mask_tokens: Option<usize>,
     pub(crate) query_lengths: Given<'a, 'py>,
     pub(crate) key_lengths: Given<'a, 'py>,
@@ -39,7 +39,7 @@ pub(crate) struct Keywords<'a, 'py> {
     pub(crate) value_scales: Given<'a, 'py>,
 }
 
-/// An argument with the sizes and strides that the library sees.
+/// An argument with the sizes and strides that the library uses.
 pub(crate) struct Bound4<'a, 'py> {
     pub(crate) arg: Arg,
     pub(crate) tensor: Tensor<'a, 'py>,
@@ -53,7 +53,7 @@ impl<'a, 'py> Bound4<'a, 'py> {
         Self { arg, tensor, dims, strides }
     }
 
-    /// Keys, their scales and their gradients, the last two dimensions of which the library has exchanged.
+    /// Keys, their scales or their gradient. The library's tensors have the last two dimensions swapped.
     pub(crate) fn keys(arg: Arg, tensor: Tensor<'a, 'py>) -> Self {
         let mut bound = Self::new(arg, tensor);
         bound.dims.swap(2, 3);
@@ -61,7 +61,7 @@ impl<'a, 'py> Bound4<'a, 'py> {
         bound
     }
 
-    /// Log-sum-exp, which has a last dimension of 1 in the library.
+    /// Log-sum-exp. The library's tensor has a last dimension of 1.
     pub(crate) fn sums(tensor: Tensor<'a, 'py>) -> Self {
         let mut bound = Self::new(Arg::Workspace, tensor);
         bound.dims.push(1);
@@ -69,7 +69,7 @@ impl<'a, 'py> Bound4<'a, 'py> {
         bound
     }
 
-    /// As many sequences one after another, if they are packed.
+    /// The same tensor for `sequences` packed sequences. None: they are not packed.
     pub(crate) fn packed(mut self, sequences: Option<usize>) -> Self {
         if let Some(sequences) = sequences {
             self.dims[0] = sequences;
@@ -78,7 +78,7 @@ impl<'a, 'py> Bound4<'a, 'py> {
         self
     }
 
-    /// Leading dimensions of 1 as far as there are fewer than four.
+    /// Prepends dimensions of 1 until there are four.
     pub(crate) fn widened(mut self) -> Self {
         while self.dims.len() < 4 {
             self.dims.insert(0, 1);
@@ -117,7 +117,7 @@ impl<'a, 'py> Offsets<'a, 'py> {
         self.tensor.len() - 1
     }
 
-    /// Whether some of the rows may be of no sequence.
+    /// Whether some rows may belong to no sequence.
     pub(crate) fn leaves(&self, rows: usize) -> bool {
         let data = self.tensor.data.cast::<i32>();
         // SAFETY: a contiguous array of s32 with at least one element.
@@ -138,7 +138,7 @@ impl Keywords<'_, '_> {
         not_with(keys, self.key_offsets, "value_scales", self.value_scales)
     }
 
-    /// The causal mask; True is enough where both kinds are the same.
+    /// The causal mask. True is only accepted where both kinds agree.
     pub(crate) fn causal(&self, queries: usize, keys: usize) -> PyResult<Causal> {
         let Some(given) = self.causal else { return Ok(Causal::No) };
         if let Ok(name) = given.extract::<String>() {
@@ -161,7 +161,7 @@ impl Keywords<'_, '_> {
     }
 }
 
-/// An array of four dimensions.
+/// Reads an array of four dimensions.
 pub(crate) fn four<'a, 'py>(
     name: &'static str,
     object: &'a Bound<'py, PyAny>,
@@ -178,7 +178,7 @@ pub(crate) fn four<'a, 'py>(
     )))
 }
 
-/// A contiguous array of a type and a shape.
+/// Reads a contiguous array of a given type and shape.
 pub(crate) fn dense<'a, 'py>(
     name: &'static str,
     object: &'a Bound<'py, PyAny>,
@@ -197,7 +197,7 @@ fn not_contiguous(name: &str) -> PyErr {
     PyValueError::new_err(format!("{name} is not contiguous: {MAKE_CONTIGUOUS}"))
 }
 
-/// Rejects an argument that another one excludes.
+/// Rejects two arguments that exclude each other.
 fn not_with(name: &str, given: Given<'_, '_>, other: &str, others: Given<'_, '_>) -> PyResult<()> {
     match (given, others) {
         (Some(_), Some(_)) => {
@@ -258,7 +258,7 @@ pub(crate) fn scales<'a, 'py>(
     if tensor.is_dense() { Ok(Some(tensor)) } else { Err(not_contiguous(name)) }
 }
 
-/// Scales with four dimensions, as dense as the library has them.
+/// Scales with four dimensions and the strides that the library requires.
 pub(crate) fn bound_scales<'a, 'py>(
     arg: Arg,
     tensor: Tensor<'a, 'py>,
@@ -272,7 +272,7 @@ pub(crate) fn bound_scales<'a, 'py>(
     bound(arg, tensor)
 }
 
-/// A mask with leading dimensions of 1 as far as it has none.
+/// A mask, with dimensions of 1 prepended up to four.
 pub(crate) fn mask4<'a, 'py>(
     object: &'a Bound<'py, PyAny>,
     full: [usize; 4],

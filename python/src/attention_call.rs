@@ -1,4 +1,4 @@
-//! Attention: the arguments of a call, checked.
+//! The checked arguments of a call of attention.
 
 use arrayvec::ArrayVec;
 use norm_rs::DataType;
@@ -19,7 +19,7 @@ use crate::plan::{Addresses, Attention, Operand, Operation, Problem};
 use crate::tensor::{Tensor, type_name, wrong_type};
 use crate::windows::window;
 
-/// What keys and values are like, from arrays or from a cache.
+/// Sizes of keys and values, of arrays or of a cache.
 pub(crate) struct Keys {
     /// Heads.
     pub(crate) groups: usize,
@@ -39,14 +39,14 @@ pub(crate) struct Call<'a, 'py> {
     results: ArrayVec<Output<'py>, 5>,
     batch: usize,
     value_size: usize,
-    /// Packed sequences of queries, and of keys; and whether some rows are of none.
+    /// The numbers of packed sequences of queries and of keys, and whether some rows belong to none.
     packed: [Option<usize>; 2],
     leaves: [bool; 2],
     /// The memory of a mask that was copied.
     _memory: Vec<u64>,
 }
 
-/// The sequences of queries; packed ones are rows of one.
+/// The number of sequences of queries; packed ones share one dimension of rows.
 fn batch(q: &Tensor<'_, '_>, offsets: Option<&Offsets<'_, '_>>) -> PyResult<usize> {
     let Some(offsets) = offsets else { return Ok(q.shape[0]) };
     let mut shape = q.shape.clone();
@@ -56,7 +56,7 @@ fn batch(q: &Tensor<'_, '_>, offsets: Option<&Offsets<'_, '_>>) -> PyResult<usiz
 }
 
 impl<'a, 'py> Call<'a, 'py> {
-    /// The arguments that both directions have, with arrays of keys and values.
+    /// The arguments of both directions, with arrays of keys and values.
     pub(crate) fn new(
         [q, k, v]: [&'a Bound<'py, PyAny>; 3],
         keywords: &Keywords<'a, 'py>,
@@ -98,7 +98,7 @@ impl<'a, 'py> Call<'a, 'py> {
             let bound = if is_keys { Bound4::keys } else { Bound4::new };
             call.inputs.extend(found.map(|scales| bound_scales(arg, scales, bound)));
         }
-        // Keys and values are the second and the third.
+        // Keys and values come second and third.
         call.inputs.insert(1, Bound4::keys(Arg::Keys, k).packed(packed));
         call.inputs.insert(2, Bound4::new(Arg::Values, v).packed(packed));
         call.inputs.extend(pages.map(|pages| Bound4::new(Arg::PageTable, pages)));
@@ -109,7 +109,7 @@ impl<'a, 'py> Call<'a, 'py> {
         Ok(call)
     }
 
-    /// Queries, as many as `count` sequences of a cache has.
+    /// The arguments for queries of `count` sequences of a cache.
     pub(crate) fn of_cache(
         q: &'a Bound<'py, PyAny>,
         count: usize,
@@ -133,7 +133,7 @@ impl<'a, 'py> Call<'a, 'py> {
         Self::of(q, batch, keys, keywords, offsets)
     }
 
-    /// Queries, and the options but those of keys.
+    /// Queries, and all options except those of keys.
     fn of(
         q: Tensor<'a, 'py>,
         batch: usize,
@@ -201,7 +201,7 @@ impl<'a, 'py> Call<'a, 'py> {
         &self.inputs[0].tensor
     }
 
-    /// The sizes of the result, and of log-sum-exp without the last.
+    /// The sizes of the result; without the last, those of log-sum-exp.
     fn shape_of_dst(&self) -> [usize; 4] {
         let [batch, heads, queries] = [0, 1, 2].map(|at| self.q().shape[at]);
         [batch, heads, queries, self.value_size]
@@ -212,7 +212,7 @@ impl<'a, 'py> Call<'a, 'py> {
         self.results.push(result);
     }
 
-    /// The results of the forward pass.
+    /// Adds the results of the forward pass.
     pub(crate) fn add_results(
         &mut self,
         out: Given<'a, 'py>,
@@ -238,7 +238,7 @@ impl<'a, 'py> Call<'a, 'py> {
         Ok(())
     }
 
-    /// What backward takes of the forward pass, and the gradients.
+    /// Adds the results of the forward pass that backward reads, and the gradients.
     pub(crate) fn add_gradients(
         &mut self,
         [dst, diff_dst, lse]: [&'a Bound<'py, PyAny>; 3],
@@ -283,7 +283,7 @@ impl<'a, 'py> Call<'a, 'py> {
         Ok(())
     }
 
-    /// The key of the primitive, and the addresses of its arguments, checked against each other.
+    /// Checks the arguments against each other. Returns the key of the primitive and the addresses.
     pub(crate) fn problem(&self, prop_kind: PropKind) -> PyResult<(Problem, Addresses)> {
         let written: ArrayVec<_, 5> = self.outputs.iter().map(|bound| &bound.tensor).collect();
         let read: ArrayVec<_, 13> = self.inputs.iter().map(|bound| &bound.tensor).collect();
@@ -301,7 +301,7 @@ impl<'a, 'py> Call<'a, 'py> {
         Ok((Problem { prop_kind, operation, dims, operands }, addresses))
     }
 
-    /// The window of a ring, whose pages before it are not there: its own, or a narrower one.
+    /// Sets the window of a ring, which no longer has the pages before it: its own, or a narrower one.
     pub(crate) fn set_window(
         &mut self,
         (window, first_keys): (Window, usize),
@@ -343,7 +343,7 @@ impl<'a, 'py> Call<'a, 'py> {
     }
 }
 
-/// Sets a new array to zeros, if not all of it is written.
+/// Sets a new array to zeros if some rows are not written.
 fn clear(tensor: &Tensor<'_, '_>, leaves: bool) {
     if leaves {
         // SAFETY: a new array is dense, and nobody else has it yet.

@@ -1,4 +1,4 @@
-//! Arguments of a cache of keys and values, each read and checked by itself.
+//! Reads and checks the arguments of a KV cache one by one.
 
 use norm_rs::{DataType, Engine, Memory, MemoryDesc, Result};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -16,12 +16,12 @@ const TYPES: [(&str, DataType); 5] = [
     ("float8_e4m3fn", DataType::F8E4m3),
 ];
 
-/// The type that an object names.
+/// The type that a string or an object of another package names.
 pub(crate) fn data_type(dtype: &Bound<'_, PyAny>) -> PyResult<DataType> {
     let attribute = |name| dtype.getattr_opt(name)?.map(|found| found.extract()).transpose();
     let name = match dtype.extract::<String>() {
         Ok(name) => name,
-        // A class of NumPy or ml_dtypes, a dtype, a type of PyTorch.
+        // A class of NumPy or ml_dtypes, a dtype, or a type of PyTorch.
         Err(_) => match attribute("__name__")?.or(attribute("name")?) {
             Some(name) => name,
             None => dtype.to_string(),
@@ -49,7 +49,7 @@ pub(crate) fn each<T: Copy + for<'x> FromPyObjectOwned<'x>>(
     Err(PyValueError::new_err(format!("{name} has {len} entries: pass one for each of {count}")))
 }
 
-/// The numbers of sequences: one, or a list, with None for an empty place.
+/// The numbers of sequences: one, or a list, in which None marks an empty slot.
 pub(crate) fn numbers(given: &Bound<'_, PyAny>) -> PyResult<Vec<Option<i64>>> {
     if let Ok(one) = given.extract::<i64>() {
         return Ok(vec![Some(one)]);
@@ -69,7 +69,7 @@ pub(crate) struct Rows4 {
     data: *mut u8,
 }
 
-// SAFETY: the call that made it keeps the array, and reads it on one thread at a time.
+// SAFETY: the call that created it keeps the array alive and reads it on one thread at a time.
 unsafe impl Send for Rows4 {}
 
 impl Rows4 {
@@ -79,10 +79,10 @@ impl Rows4 {
     }
 
     /// # Safety
-    /// The array lives as long as the memory, and is not written meanwhile.
+    /// The array outlives the memory and is not written meanwhile.
     pub(crate) unsafe fn memory(&self, engine: &Engine) -> Result<Memory<'static>> {
         let desc = MemoryDesc::with_strides(&self.dims, self.data_type, &self.strides)?;
-        // SAFETY: the caller's promise; the address is that of an array of this type and layout.
+        // SAFETY: guaranteed by the caller; the array has this type and layout.
         unsafe { Memory::from_raw(engine, &desc, self.data) }
     }
 }

@@ -1,4 +1,5 @@
-//! The mask of attention to a cache: as many keys as the cache has room for, of an array that has fewer.
+//! Masks for attention to a cache. The array has an element for each key, the library's tensor one for each key that
+//! the cache has room for.
 
 use norm_rs::primitive::Arg;
 use pyo3::exceptions::PyValueError;
@@ -7,10 +8,11 @@ use pyo3::prelude::*;
 use crate::attention_arguments::{Bound4, mask4};
 use crate::tensor::{Dims, Tensor, tuple};
 
-/// A mask whose last dimension is that of the cache, and the memory that it lies in.
+/// A mask whose last dimension is that of the cache, and its memory.
 pub(crate) type Padded<'a, 'py> = (Bound4<'a, 'py>, Vec<u64>);
 
-/// The mask of sequences with up to `tokens` tokens. What it has no element for is no key: it is never used.
+/// The mask of sequences with up to `tokens` tokens. Keys beyond those of the array do not exist, so their
+/// elements do not matter.
 pub(crate) fn mask_of_cache<'a, 'py>(
     object: &'a Bound<'py, PyAny>,
     scores: [usize; 4],
@@ -29,7 +31,7 @@ pub(crate) fn mask_of_cache<'a, 'py>(
             tuple(&tensor.shape)
         )));
     }
-    // Types and the other sizes.
+    // Checks types and the other sizes.
     let [batch, heads, queries, _] = scores;
     let mut mask = mask4(object, [batch, heads, queries, keys])?;
     if keys == 1 {
@@ -61,7 +63,7 @@ pub(crate) fn mask_of_cache<'a, 'py>(
     Ok((Bound4::new(Arg::AttnMask, mask.tensor), memory))
 }
 
-/// The elements from one index of the dimension before `dim` to the next.
+/// The stride of dimension `dim - 1` in row-major order.
 fn step_of(shape: &Dims, dim: usize) -> usize {
     shape[dim..].iter().product()
 }

@@ -12,7 +12,7 @@ use crate::plan::{Addresses, Operand, Operation, Problem, execute};
 use crate::rope::Angles;
 use crate::tensor::{Dims, Tensor, tuple};
 
-/// Adds arguments that the cache lends. Those of `short` have as many entries as this call.
+/// Adds arguments that the cache lends. Those in `short` are cut to the number of entries of this call.
 pub(crate) fn lend(
     problem: &mut Problem,
     addresses: &mut Addresses,
@@ -32,17 +32,17 @@ pub(crate) fn lend(
     }
 }
 
-/// What rope computes, without Python's objects.
+/// A call of rope, without Python objects.
 pub(crate) struct Rotated {
     problem: Problem,
     addresses: Addresses,
 }
 
-// SAFETY: the addresses are those of arrays, or a list of `Angles`, that the call keeps and only reads.
+// SAFETY: the addresses are those of arrays or of the list of `Angles`. The call keeps them alive and only reads them.
 unsafe impl Send for Rotated {}
 
 impl Rotated {
-    /// The keys of a step, for heads of so many elements.
+    /// The keys of a step, for heads of `size` elements.
     pub(crate) fn new(
         k: &Bound<'_, PyAny>,
         angles: &Angles<'_, '_>,
@@ -75,7 +75,7 @@ impl Rotated {
         Ok(Self { problem: Problem { prop_kind, operation, dims, operands }, addresses })
     }
 
-    /// Writes the rows to a layer, whose open step has `open` rows; or says why there are too few or too many.
+    /// Writes the rows to a layer whose open step has `open` rows. An error if there are too few or too many.
     pub(crate) fn run(
         mut self,
         cache: &mut KvCache,
@@ -96,8 +96,8 @@ impl Rotated {
         }
         let short = (&[Arg::Slots, Arg::Positions][..], rows);
         lend(&mut self.problem, &mut self.addresses, lent, short);
-        // SAFETY: the arrays are kept by the call and have these layouts, and so do the tensors of the cache, which this
-        // borrows exclusively; there are as many slots and positions as rows, or more.
+        // SAFETY: the call keeps the arrays alive. Arrays and tensors of the cache have these layouts; the cache is
+        // borrowed exclusively, and there are at least as many slots and positions as rows.
         unsafe { execute(&self.problem, &self.addresses) }.map(Ok)
     }
 }

@@ -1,4 +1,4 @@
-//! One call: the arrays of a normalization, checked against each other, and its results.
+//! A call of a normalization: its arrays, checked against each other, and its results.
 //!
 //! Inputs are added first, then outputs; [`Call::run`] joins dimensions, finds the primitive and
 //! executes it without the interpreter's lock.
@@ -46,7 +46,7 @@ const QUANTIZED: &[DataType] = &[DataType::S8, DataType::U8, DataType::F8E4m3, D
 
 /// The most results: the gradients of src, scale, shift and gate.
 const MAX_RESULTS: usize = 4;
-/// The most inputs beside src: of a gradient, diff_dst, mean, variance, scale, shift, diff_sum and gate.
+/// The most inputs besides src: a gradient reads diff_dst, mean, variance, scale, shift, diff_sum and gate.
 const MAX_INPUTS: usize = 7;
 
 /// The arguments of one call.
@@ -166,7 +166,7 @@ impl<'a, 'py> Call<'a, 'py> {
         Ok(())
     }
 
-    /// Adds what is added to src.
+    /// Adds the residual, which is added to src.
     pub(crate) fn residual(
         &mut self,
         residual: &'a Bound<'py, PyAny>,
@@ -176,7 +176,7 @@ impl<'a, 'py> Call<'a, 'py> {
         self.input_like_src(Arg::Residual, "residual", residual)
     }
 
-    /// Adds the gradient of the stored sum of src and residual, which src is.
+    /// Adds the gradient of the sum of src and residual that the forward pass stored. Here src is that sum.
     pub(crate) fn diff_sum(&mut self, diff_sum: Given<'a, 'py>) -> PyResult<()> {
         let Some(diff_sum) = diff_sum else { return Ok(()) };
         self.input_like_src(Arg::DiffResidualDst, "diff_sum", diff_sum)?;
@@ -197,7 +197,7 @@ impl<'a, 'py> Call<'a, 'py> {
         Ok(())
     }
 
-    /// Computes scales for groups of `group` elements of the rows of dst, the whole row without one.
+    /// Computes a scale for every `group` elements of a row of dst; without `group`, one for the whole row.
     pub(crate) fn quantize(&mut self, group: Option<usize>) -> PyResult<()> {
         let cols = self.cols();
         let group = group.unwrap_or(cols.max(1));
@@ -328,7 +328,7 @@ impl<'a, 'py> Call<'a, 'py> {
         let input = |arg| self.inputs.iter().find(|(own, _)| *own == arg).map(|(_, tensor)| tensor);
         let output =
             |arg| self.outputs.iter().find(|(own, _)| *own == arg).map(|(_, tensor)| tensor);
-        // Others than the first are updated in place: the stream of residuals and the gate.
+        // The residual stream and the gate may be updated in place, too.
         let pairs = [
             Some((input(Arg::DiffDst).unwrap_or(&self.src), outputs[0])),
             input(Arg::Residual).zip(output(Arg::ResidualDst)),
@@ -341,7 +341,7 @@ impl<'a, 'py> Call<'a, 'py> {
     /// The key of the primitive, and the addresses of its arguments.
     fn problem(&self) -> PyResult<(Problem, Addresses)> {
         let all = || {
-            // The values of a shift have no part in gradients but that of a gate of the result.
+            // Gradients do not depend on the shift, except that of a gate of the result.
             let gated = self.flags.contains(Flags::GATE_OUTPUT);
             let unused = move |arg| arg == Arg::Shift && self.is_backward() && !gated;
             let others =
@@ -367,7 +367,7 @@ impl<'a, 'py> Call<'a, 'py> {
                 Kind::Cols => Strides::from_iter([1]),
                 Kind::Groups => Strides::new(),
                 Kind::Rows => own().collect(),
-                // A single row is as far from the next as a dense one would be.
+                // The stride of a single row is arbitrary: that of dense rows is used.
                 Kind::RowsAndCols => match joined.sizes[..] {
                     [0 | 1] => own().map(|_| self.cols().max(1)).chain([step(tensor)]).collect(),
                     _ => own().chain([step(tensor)]).collect(),
@@ -404,13 +404,12 @@ fn check_pairs(operands: &[Operand]) -> PyResult<()> {
     Ok(())
 }
 
-/// What an argument has an element for.
+/// The dimensions of an argument.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     RowsAndCols,
     Rows,
     Cols,
-    /// Groups of each row.
     Groups,
 }
 
@@ -423,8 +422,8 @@ fn kind(arg: Arg) -> Kind {
     }
 }
 
-/// Executes a problem without the interpreter's lock. For each address there is an array of the operand's
-/// type and layout; outputs are writable and overlap nothing else.
+/// Executes a problem without the interpreter's lock. Each address is that of an array with its operand's type and
+/// layout; outputs are writable and overlap nothing else.
 pub(crate) fn compute(py: Python<'_>, problem: &Problem, addresses: &Addresses) -> PyResult<()> {
     let work = Detached((problem, addresses));
     py.detach(move || work.run()).map_err(|error| to_python(&error))
@@ -433,32 +432,32 @@ pub(crate) fn compute(py: Python<'_>, problem: &Problem, addresses: &Addresses) 
 /// Work that runs without the interpreter's lock.
 struct Detached<'x>((&'x Problem, &'x Addresses));
 
-// SAFETY: the work runs on the thread that created it. The type keeps Python's objects out of it.
+// SAFETY: the work runs on the thread that created it and has no Python objects.
 unsafe impl Send for Detached<'_> {}
 
 impl Detached<'_> {
     fn run(self) -> norm_rs::Result<()> {
         let (problem, addresses) = self.0;
-        // SAFETY: the promise of `compute`'s callers. The references of the Python call keep the arrays,
-        // and a program that changes them meanwhile has a race of its own.
+        // SAFETY: guaranteed by the callers of `compute`. The Python call holds references to the arrays; a program
+        // that modifies them meanwhile has a data race in Python, too.
         unsafe { execute(problem, addresses) }
     }
 }
 
-/// The exception for an error of the library.
+/// Converts an error of the library to an exception.
 pub(crate) fn to_python(error: &Error) -> PyErr {
     let message = error.to_string();
-    // The C function's name says nothing to a caller from Python.
+    // The name of the C function means nothing in Python.
     let message = match message.split_once(": ") {
         Some((function, rest)) if function.starts_with("norm_") => rest.to_string(),
         _ => message,
     };
-    // Nor does the constant of an argument: its name in lower case is that of the parameter.
+    // The constant of an argument, in lower case, is the name of the parameter.
     let message = match message.strip_prefix("args: NORM_ARG_").and_then(|m| m.split_once(':')) {
         Some((argument, rest)) => format!("{}:{rest}", argument.to_lowercase()),
         None => message,
     };
-    // Queries, keys and values have short names here.
+    // The Python functions call queries, keys and values q, k and v.
     let message = match message.split_once(": ") {
         Some(("queries", rest)) => format!("q: {rest}"),
         Some(("keys", rest)) => format!("k: {rest}"),
@@ -473,7 +472,7 @@ pub(crate) fn to_python(error: &Error) -> PyErr {
     }
 }
 
-/// The elements of `out` of a function with several results; each may be None.
+/// The elements of `out` for a function with several results; each may be None.
 pub(crate) fn outs<'py, const N: usize>(
     out: Given<'_, 'py>,
     results: &str,

@@ -18,7 +18,7 @@ use pyo3::{ffi, intern};
 
 use crate::tensor::{Bools, Dims, Library, Tensor, check_alignment, layout, wrong_type};
 
-/// DLPack's codes of the element types.
+/// Element types and their codes and bits in DLPack.
 const TYPES: &[(DataType, DLDataTypeCode, u8)] = &[
     (DataType::F32, DLDataTypeCode::FLOAT, 32),
     (DataType::Bf16, DLDataTypeCode::BFLOAT, 16),
@@ -32,13 +32,13 @@ const TYPES: &[(DataType, DLDataTypeCode, u8)] = &[
     (DataType::S64, DLDataTypeCode::INT, 64),
 ];
 
-/// DLPack's description of an element type that arrays can have.
+/// The element type in DLPack.
 pub(crate) fn dlpack_type(data_type: DataType) -> DLDataType {
     let (_, code, bits) = TYPES.iter().find(|row| row.0 == data_type).expect("a type of arrays");
     DLDataType { code: *code, bits: *bits, lanes: 1 }
 }
 
-/// The view of an array.
+/// Reads an array through DLPack.
 pub(crate) fn read<'a, 'py>(
     name: &'static str,
     object: &'a Bound<'py, PyAny>,
@@ -53,7 +53,7 @@ pub(crate) fn read<'a, 'py>(
             let tensor = tensor.map_err(|error| unusable(name, &error.to_string()))?;
             view(name, object, &tensor, (false, bools))
         });
-        // Without a view, the capsule is tried, whose error is about the tensor.
+        // If there is no view, the capsule is tried: its error describes the tensor.
         if let Ok(view) = view {
             return view;
         }
@@ -73,7 +73,7 @@ pub(crate) fn read<'a, 'py>(
         check_device(name, device)?;
     }
     let lent = match request.import(None, None) {
-        // Before version 1.0 of DLPack the method had no keywords.
+        // The method has no keywords before DLPack 1.0.
         Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => {
             let capsule = lender.call_method0(intern!(object.py(), "__dlpack__"));
             from_dlpack(capsule.map_err(refused)?.as_borrowed(), None, None)
@@ -88,13 +88,13 @@ pub(crate) fn read<'a, 'py>(
     Ok(tensor)
 }
 
-/// Arrays of JAX never change, but are not always lent as read-only.
+/// Whether an array is immutable: JAX does not always export its arrays as read-only.
 fn is_immutable(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(!object.hasattr(intern!(object.py(), "__setitem__"))?
         || object.get_type().module()?.to_string().starts_with("jax"))
 }
 
-/// An array that its library does not lend; the first line of its reason.
+/// The error for an array that its library does not export, with the first line of the reason.
 fn unusable(name: &str, reason: &str) -> PyErr {
     let reason = reason.lines().next().unwrap_or_default();
     PyValueError::new_err(format!(
@@ -107,7 +107,7 @@ fn refused(name: &str, py: Python<'_>, error: &PyErr) -> PyErr {
     unusable(name, &error.value(py).to_string())
 }
 
-/// The view that a descriptor describes.
+/// The view of a DLPack tensor.
 fn view<'a, 'py>(
     name: &'static str,
     object: &'a Bound<'py, PyAny>,
@@ -125,7 +125,7 @@ fn view<'a, 'py>(
             (shape, strides)
         }
     };
-    // An offset is within the memory that the address belongs to.
+    // The offset stays within the allocation.
     let offset = usize::try_from(tensor.byte_offset())?;
     let data = tensor.data_ptr().cast_mut().cast::<u8>().wrapping_add(offset);
     check_alignment(name, data, data_type)?;
@@ -168,7 +168,7 @@ fn data_type(name: &str, given: DLDataType, bools: Bools) -> PyResult<DataType> 
 /// Rejects memory that the processor cannot read.
 fn check_device(name: &str, device: DLDevice) -> PyResult<()> {
     let kind = match device.device_type {
-        // Pinned memory of the host, too.
+        // Including pinned host memory.
         DLDeviceType::CPU | DLDeviceType::CUDAHOST | DLDeviceType::ROCMHOST => return Ok(()),
         DLDeviceType::CUDA | DLDeviceType::CUDAMANAGED => "a CUDA device",
         DLDeviceType::ROCM => "a ROCm device",
@@ -181,10 +181,9 @@ fn check_device(name: &str, device: DLDevice) -> PyResult<()> {
     )))
 }
 
-/// Rejects a tensor that requires a gradient while PyTorch records; nothing here would be recorded.
+/// Rejects a tensor that requires a gradient while PyTorch records: these functions are not recorded.
 ///
-/// Where PyTorch does not record, the same tensor without the requirement is returned, which it lends
-/// through `__dlpack__`, too.
+/// If PyTorch does not record, returns the detached tensor, which PyTorch also exports through `__dlpack__`.
 fn reject_recorded<'py>(
     name: &str,
     object: &Bound<'py, PyAny>,
@@ -211,8 +210,7 @@ fn reject_recorded<'py>(
     object.call_method0(intern!(py, "detach")).map(Some)
 }
 
-/// Rejects a view of PyTorch whose elements are the negatives of those in memory, which DLPack does
-/// not say.
+/// Rejects a PyTorch view whose elements are the negatives of those in memory: DLPack does not report that.
 fn reject_negated(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
     let Some(is_neg) = object.getattr_opt(intern!(py, "is_neg"))? else { return Ok(()) };

@@ -14,7 +14,7 @@ use crate::output::{Output, allocate};
 use crate::plan::{Addresses, Operand, Operation, Problem, Strides};
 use crate::tensor::{Tensor, tuple};
 
-/// Element types forward; the last is for functions of one array.
+/// Element types of the forward pass; the last one is for functions of one array only.
 const FORWARD: [DataType; 9] = [
     DataType::F32,
     DataType::Bf16,
@@ -28,7 +28,7 @@ const FORWARD: [DataType; 9] = [
 ];
 const OF_ONE: &[DataType] = &FORWARD;
 const OF_TWO: &[DataType] = FORWARD.split_last().expect("types").1;
-/// Element types backward.
+/// Element types of the backward pass.
 const BACKWARD: &[DataType] = &[
     DataType::F32,
     DataType::Bf16,
@@ -77,7 +77,7 @@ const BINARY: [(&str, Binary); 12] = [
     ("sub", Binary::Sub),
 ];
 
-/// The value of a name.
+/// Looks up the value of a name.
 pub(crate) fn named<T: Copy>(parameter: &str, name: &str, names: &[(&str, T)]) -> PyResult<T> {
     let found = names.iter().find(|(own, _)| *own == name);
     found.map(|(_, value)| *value).ok_or_else(|| {
@@ -93,7 +93,7 @@ pub(crate) fn named<T: Copy>(parameter: &str, name: &str, names: &[(&str, T)]) -
     })
 }
 
-/// The result's array: the caller's, or a new one of the shape, like `like`.
+/// The array of the result: the caller's, or a new one of this shape, from the library of `like`.
 pub(crate) fn output<'a, 'py>(
     name: &'static str,
     out: Given<'a, 'py>,
@@ -107,7 +107,7 @@ pub(crate) fn output<'a, 'py>(
     Ok((tensor, Output::Array(out.clone())))
 }
 
-/// Computes outputs from inputs, each of a shape of its own.
+/// Computes outputs from inputs, which may differ in shape.
 pub(crate) fn run(
     py: Python<'_>,
     operation: Operation,

@@ -19,7 +19,7 @@ const WARNINGS: [(Warnings, &str); 5] = [
     (Warnings::NOT_FINITE, "not finite"),
 ];
 
-/// The memory of an array. The array outlives it.
+/// A memory object for an array that outlives it.
 fn memory(engine: &Engine, tensor: &Tensor<'_, '_>) -> norm_rs::Result<Memory<'static>> {
     let desc = MemoryDesc::with_strides(&tensor.shape, tensor.data_type, &tensor.strides)?;
     // SAFETY: the buffer is the array's, which is only read.

@@ -33,7 +33,7 @@ struct Keywords<'a> {
 }
 
 impl Keywords<'_> {
-    /// What is computed, of one array or of two.
+    /// The operation on one array or on two.
     fn operation(&self, separate: bool) -> PyResult<Operation> {
         let alpha = self.alpha.map(|alpha| alpha as f32);
         let activations = [

@@ -14,7 +14,7 @@ use crate::output::{Output, allocate};
 use crate::plan::{Addresses, Operand, Operation, Problem};
 use crate::tensor::{Dims, MAKE_CONTIGUOUS, Tensor, tuple};
 
-/// The dimensions that the library takes.
+/// The most dimensions that the library accepts.
 const MAX_DIMS: usize = 5;
 /// The most arguments.
 const MAX_TENSORS: usize = 10;
@@ -62,7 +62,7 @@ impl<'a, 'py> Call<'a, 'py> {
         &self.inputs[0].1
     }
 
-    /// The shape that an argument must have, and why.
+    /// The required shape of an argument, and the reason.
     fn shape(&self, arg: Arg) -> (Dims, &'static str) {
         let shape = &self.src().shape;
         match arg {

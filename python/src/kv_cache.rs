@@ -1,7 +1,7 @@
 //! A cache of keys and values: the class that Python sees.
 //!
-//! Calls for one cache do not overlap: each locks it, without the interpreter's lock, so that threads which wait for one
-//! of these do not have the other.
+//! Calls on one cache do not overlap: each locks it after releasing the interpreter's lock. So no thread waits for one
+//! lock while it holds the other.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -25,7 +25,7 @@ use crate::plan::{Addresses, Problem, execute};
 use crate::rope::Angles;
 use crate::windows::window;
 
-/// The tokens of a page if nothing is said.
+/// The default page size in tokens.
 const PAGE: usize = 16;
 
 /// A cache of the keys and values of several sequences in all layers of a model.
@@ -62,12 +62,12 @@ const PAGE: usize = 16;
 #[pyclass(frozen, module = "libnorm", name = "KvCache")]
 pub(crate) struct PyKvCache {
     cache: Mutex<KvCache>,
-    /// The rows of the open step, 0 without; used with the lock alone.
+    /// The rows of the open step, 0 if there is none. Only used under the lock.
     open: AtomicUsize,
     heads: usize,
     sizes: (usize, usize),
     data_type: DataType,
-    /// The tokens that the pages of a sequence have room for.
+    /// The number of tokens that the pages of a sequence can hold.
     room: usize,
     window: (Window, usize),
 }
@@ -77,7 +77,7 @@ fn sequences(cache: &KvCache, numbers: &[Option<i64>]) -> Vec<Sequence> {
     numbers.iter().map(sequence).collect()
 }
 
-/// What attention computes, without Python's objects.
+/// A call of attention, without Python objects.
 struct Attend<'x> {
     problem: Problem,
     addresses: Addresses,
@@ -85,18 +85,18 @@ struct Attend<'x> {
     numbers: &'x [Option<i64>],
 }
 
-// SAFETY: as for `Rows4`; the addresses are those of arrays and of results.
+// SAFETY: as for `Rows4`; the addresses are those of arrays and results.
 unsafe impl Send for Attend<'_> {}
 
 impl Attend<'_> {
     fn run(mut self, cache: &mut KvCache) -> Result<()> {
         let list = sequences(cache, self.numbers);
         let lent = cache.sdpa_args(self.layer, &list)?.raw()?;
-        // The rows of these sequences are the first.
+        // The rows of these sequences come first.
         let short = (&[Arg::PageTable, Arg::KeyLengths][..], list.len());
         lend(&mut self.problem, &mut self.addresses, lent, short);
-        // SAFETY: the arrays are kept by the call and have these layouts, and so do the tensors of the cache, which this
-        // borrows exclusively; results overlap nothing.
+        // SAFETY: the call keeps the arrays alive. Arrays and tensors of the cache have these layouts; the cache is
+        // borrowed exclusively, and results overlap nothing.
         unsafe { execute(&self.problem, &self.addresses) }
     }
 }
@@ -112,7 +112,7 @@ impl PyKvCache {
         py.detach(locked).map_err(|error| to_python(&error))
     }
 
-    /// The same for a call that ends the step.
+    /// As `with`, for a call that ends the step.
     fn ending<R: Send>(
         &self,
         py: Python<'_>,
@@ -127,7 +127,7 @@ impl PyKvCache {
 }
 
 impl PyKvCache {
-    /// The most tokens of sequences, for a mask; 0 without one.
+    /// The length of the longest of the sequences if there is a mask, else 0.
     fn longest(
         &self,
         py: Python<'_>,
@@ -312,7 +312,8 @@ impl PyKvCache {
         self.with(py, |cache| {
             let given = given;
             let engine = Engine::cpu()?;
-            // SAFETY: the call keeps the arrays, and a program that changes them meanwhile has a race of its own.
+            // SAFETY: the call keeps the arrays alive; a program that modifies them meanwhile has a data race in
+            // Python, too.
             let memory = |rows: &Option<Rows4>| unsafe {
                 rows.as_ref().map(|rows| rows.memory(&engine)).transpose()
             };

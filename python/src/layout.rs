@@ -7,10 +7,10 @@ use pyo3::prelude::*;
 
 use crate::tensor::{Dims, MAKE_CONTIGUOUS, Tensor};
 
-/// The most dimensions of rows that the library takes, beside the one of columns.
+/// The most dimensions of rows that the library accepts, besides the dimension of columns.
 pub(crate) const MAX_ROW_DIMS: usize = 4;
 
-/// The most arrays of one call that have an element for each row or more.
+/// The most arrays of a call that have elements for each row.
 pub(crate) const MAX_JOINED: usize = 8;
 
 /// Sizes or strides of joined dimensions.
@@ -23,8 +23,8 @@ pub(crate) struct Joined {
     pub(crate) strides: ArrayVec<RowDims, MAX_JOINED>,
 }
 
-/// Joins the dimensions of rows that lie behind each other in every array, so that the library gets
-/// as few dimensions as possible: with dense arrays one, whatever their shapes.
+/// Joins dimensions of rows that are contiguous in every array: the library gets as few dimensions as possible, only
+/// one for dense arrays.
 ///
 /// The order of the rows does not change, so neither do the bits of sums over them.
 pub(crate) fn join(shape: &[usize], arrays: &[&Tensor<'_, '_>]) -> PyResult<Joined> {
@@ -37,7 +37,7 @@ pub(crate) fn join(shape: &[usize], arrays: &[&Tensor<'_, '_>]) -> PyResult<Join
         strides.iter_mut().for_each(|strides| strides.push(1));
     }
     let dimensions = if shape.contains(&0) { 0 } else { shape.len() };
-    // From the innermost to the outermost.
+    // From the innermost dimension to the outermost.
     for dimension in (0..dimensions).rev().filter(|&dimension| shape[dimension] != 1) {
         let continues = sizes.last().is_some_and(|inner| {
             let of_array = |(array, strides): (&&Tensor<'_, '_>, &Dims)| {
@@ -115,9 +115,9 @@ fn is_same(a: &Tensor<'_, '_>, b: &Tensor<'_, '_>) -> bool {
 
 /// Whether two arrays may have a byte in common.
 ///
-/// Columns of one matrix lie between each other without overlapping. So arrays whose ranges overlap
-/// are looked at within one period: the greatest common divisor of the strides that are larger than
-/// a dense block of elements. Arrays that have no such period count as overlapping.
+/// Columns of one matrix interleave without overlapping. Arrays whose ranges overlap are therefore compared within one
+/// period: the greatest common divisor of the strides that are larger than a dense block of elements. Arrays without
+/// such a period count as overlapping.
 fn overlap(a: &Tensor<'_, '_>, b: &Tensor<'_, '_>) -> bool {
     let ((a_first, a_end), (b_first, b_end)) = (a.range(), b.range());
     if a_first >= b_end || b_first >= a_end || a_first == a_end || b_first == b_end {

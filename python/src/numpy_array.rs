@@ -1,7 +1,7 @@
-//! NumPy arrays, read through NumPy's C API and not DLPack: it is faster, and DLPack has no way to
-//! say bfloat16 for NumPy.
+//! NumPy arrays, read through NumPy's C API: it is faster than DLPack, and NumPy does not export bfloat16 through
+//! DLPack.
 //!
-//! NumPy is no dependency. An object can only be an array if NumPy is loaded.
+//! NumPy is not a dependency: an object can only be an array if NumPy is loaded.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -32,14 +32,14 @@ const TYPES: &[DataType] = &[
     DataType::F8E5m2,
 ];
 
-/// The element types of the package ml_dtypes, and NumPy's number for each; 0 until it is known.
+/// The element types of the package ml_dtypes and their type numbers in NumPy; 0 until known.
 static ML_DTYPES: [(&str, DataType, AtomicI32); 3] = [
     ("bfloat16", DataType::Bf16, AtomicI32::new(0)),
     ("float8_e4m3fn", DataType::F8E4m3, AtomicI32::new(0)),
     ("float8_e5m2", DataType::F8E5m2, AtomicI32::new(0)),
 ];
 
-/// The first number of a type that NumPy does not know.
+/// The first type number that NumPy gives to types of other packages.
 const FIRST_OF_OTHERS: c_int = 256;
 
 /// Whether an object is a NumPy array.
@@ -66,7 +66,7 @@ fn fields<'a>(array: &'a Bound<'_, PyAny>) -> &'a PyArrayObject_fields {
     unsafe { &(*array.as_ptr().cast::<numpy::npyffi::PyArrayObject>()).fields }
 }
 
-/// The view of an array.
+/// Reads a NumPy array.
 pub(crate) fn read<'a, 'py>(
     name: &'static str,
     object: &'a Bound<'py, PyAny>,
@@ -100,7 +100,7 @@ pub(crate) fn read<'a, 'py>(
     Ok(Tensor { name, object, library, data, data_type, shape, strides, read_only, lent: None })
 }
 
-/// Rejects a subclass whose elements are not what the memory says.
+/// Rejects masked arrays: their memory does not tell which elements are masked.
 fn reject_masked(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
     let own = object.get_type();
@@ -147,7 +147,7 @@ fn data_type(
     Ok(data_type)
 }
 
-/// One of the types of ml_dtypes, by NumPy's number for it.
+/// The type of ml_dtypes with this type number, if there is one.
 fn of_ml_dtypes(object: &Bound<'_, PyAny>, number: c_int) -> PyResult<Option<DataType>> {
     let known = ML_DTYPES.iter().find(|(_, _, known)| known.load(Ordering::Relaxed) == number);
     if let Some((_, data_type, _)) = known {
@@ -156,7 +156,7 @@ fn of_ml_dtypes(object: &Bound<'_, PyAny>, number: c_int) -> PyResult<Option<Dat
     let py = object.py();
     let scalar = object.getattr(intern!(py, "dtype"))?.getattr(intern!(py, "type"))?;
     let scalar = scalar.cast_into::<PyType>()?;
-    // Other packages use these names for other things.
+    // Other packages use the same names for other types.
     if scalar.module()? != "ml_dtypes" {
         return Ok(None);
     }
@@ -168,7 +168,7 @@ fn of_ml_dtypes(object: &Bound<'_, PyAny>, number: c_int) -> PyResult<Option<Dat
     }))
 }
 
-/// A new array, not initialized: of `like`'s element type, of float32 or of int32.
+/// A new uninitialized array of `like`'s element type, float32 or int32.
 pub(crate) fn allocate<'py>(
     like: &Tensor<'_, 'py>,
     data_type: DataType,

@@ -6,15 +6,15 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-/// What the options change of a primitive beside its flags and arguments.
+/// What the options change besides flags and arguments.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Options {
     pub(crate) gating: Gating,
-    /// Whether what follows a residual is computed from the f32 sum.
+    /// Whether the f32 sum with a residual is normalized rather than the rounded sum.
     pub(crate) exact: bool,
-    /// The elements whose mean square is taken; 0 for all of a row.
+    /// The number of elements in the mean square; 0 for the whole row.
     pub(crate) partial: usize,
-    /// The elements that have a dynamic scale together; 0 without dynamic scales.
+    /// The number of elements that share a dynamic scale; 0 without dynamic scales.
     pub(crate) group: usize,
 }
 
@@ -27,7 +27,7 @@ impl Options {
 pub(crate) struct Keywords<'py> {
     pub(crate) flags: Flags,
     pub(crate) options: Options,
-    /// The gate and the name that it was passed under.
+    /// The gate and the name of its keyword.
     pub(crate) gate: Option<(&'static str, Bound<'py, PyAny>)>,
 }
 

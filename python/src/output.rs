@@ -1,4 +1,4 @@
-//! Results: arrays that the caller passed as `out`, or new ones of the library that an input is of.
+//! Results: arrays that the caller passed as `out`, or new ones of the library of an input.
 //!
 //! NumPy allocates its own arrays. For other libraries the memory is allocated here and handed over
 //! through DLPack when the call is done: a library whose arrays never change may copy it.
@@ -24,9 +24,9 @@ use crate::tensor::{Bools, Library, Tensor};
 
 /// A result and where it goes.
 pub(crate) enum Output<'py> {
-    /// The caller's array, or a new one of NumPy.
+    /// The caller's array, or a new NumPy array.
     Array(Bound<'py, PyAny>),
-    /// Memory for an array of the library that the object is of.
+    /// Memory for an array of the object's library.
     Memory(Buffer, Bound<'py, PyAny>),
 }
 
@@ -74,13 +74,13 @@ pub(crate) fn allocate<'a, 'py>(
 /// Alignment of new memory: a cache line and the widest vector. JAX copies memory with less.
 const ALIGN: usize = 64;
 
-/// Memory that is freed with its last user.
+/// Memory that is freed when its last owner drops it.
 struct Memory {
     start: *mut u8,
     layout: Layout,
 }
 
-// SAFETY: the memory belongs to no thread; who accesses it is up to its users.
+// SAFETY: the memory is not tied to a thread, and its users synchronize accesses.
 unsafe impl Send for Memory {}
 // SAFETY: as for Send; the fields never change.
 unsafe impl Sync for Memory {}
@@ -101,7 +101,7 @@ impl Drop for Memory {
     }
 }
 
-/// A result for a library that takes it through DLPack.
+/// A result for a library that imports it through DLPack.
 #[pyclass(frozen, module = "libnorm._libnorm")]
 pub(crate) struct Buffer {
     memory: Arc<Memory>,
@@ -119,7 +119,7 @@ impl Buffer {
         Ok(Self { memory: Arc::new(memory), shape, data_type: dlpack_type(data_type) })
     }
 
-    /// The memory in DLPack's form, which shares its ownership.
+    /// A DLPack tensor that shares ownership of the memory.
     fn managed<M: ManagedTensorBase>(&self) -> PyResult<Managed<M>> {
         let no_memory = |_| PyMemoryError::new_err("no memory for a result");
         let prepared = Dynamic::compact(&self.shape[..]).prepare_as::<M>().map_err(no_memory)?;
@@ -142,8 +142,8 @@ impl Buffer {
     }
 }
 
-/// The function `from_dlpack` of the library of an object: of its array API namespace, or of the
-/// package that one of its classes is from.
+/// The function `from_dlpack` of the library of an object, from its array API namespace or from the package of one of
+/// its classes.
 fn from_dlpack<'py>(like: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = like.py();
     let name = intern!(py, "from_dlpack");

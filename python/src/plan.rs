@@ -27,7 +27,7 @@ pub(crate) use crate::plan_attention::Attention;
 use crate::plan_elementwise::Elementwise;
 pub(crate) use crate::plan_elementwise::Gated;
 
-/// The number of primitives that each thread keeps.
+/// The number of primitives that each thread caches.
 ///
 /// A model has few distinct problems: its widths, forward and backward, for one or two batch sizes
 /// at a time.
@@ -45,7 +45,7 @@ pub(crate) type Strides = ArrayVec<usize, MAX_NDIMS>;
 pub(crate) struct Operand {
     pub(crate) arg: Arg,
     pub(crate) data_type: DataType,
-    /// As many as the argument has dimensions.
+    /// One for each dimension of the argument.
     pub(crate) strides: Strides,
     /// The sizes, if they do not follow from those of the problem.
     pub(crate) dims: Option<Strides>,
@@ -59,7 +59,7 @@ pub(crate) struct Rotation {
     pub(crate) magnitude: f32,
 }
 
-/// What is computed of the rows.
+/// What is computed from the rows.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Operation {
     Normalization {
@@ -67,7 +67,7 @@ pub(crate) enum Operation {
         epsilon: f32,
         options: Options,
     },
-    /// Of the channels of each sample in `groups` groups.
+    /// Each sample's channels are in `groups` groups.
     GroupNormalization {
         flags: Flags,
         epsilon: f32,
@@ -130,7 +130,7 @@ impl Problem {
         }
     }
 
-    /// The elements that have a dynamic scale together, or 0.
+    /// The number of elements that share a dynamic scale, or 0.
     fn group(&self) -> usize {
         match self.operation {
             Operation::Normalization { options, .. } => options.group,
@@ -167,7 +167,7 @@ impl Problem {
         self.operand(arg).map(|operand| self.desc(operand)).transpose()
     }
 
-    /// The element type of the first of two arguments that is there.
+    /// The element type of the first of two arguments that exists.
     fn type_of(&self, args: [Arg; 2]) -> DataType {
         let operand = args.iter().find_map(|&arg| self.operand(arg));
         operand.map_or(DataType::F32, |operand| operand.data_type)
@@ -365,7 +365,7 @@ struct Plan {
     isa: CpuIsa,
     computation: Computation,
     stream: Stream<'static>,
-    /// One for each operand; without buffers between calls.
+    /// One for each operand; they have no buffers between calls.
     memories: RefCell<Vec<Memory<'static>>>,
 }
 
@@ -396,8 +396,8 @@ impl Plan {
         let mut args = Args::new();
         let bound = memories.iter_mut().zip(addresses).zip(&self.problem.operands);
         for ((memory, &address), operand) in bound {
-            // SAFETY: the caller's promise. The memory executes here alone, and gets other addresses
-            // before it does again.
+            // SAFETY: guaranteed by the caller. The memory is only used here, and gets new addresses before each
+            // execution.
             unsafe { memory.set_raw(address) }?;
             args = if primitive.writes(operand.arg) {
                 args.output(operand.arg, memory)
@@ -412,13 +412,13 @@ impl Plan {
 thread_local! {
     /// Most recently used first.
     static CACHE: RefCell<Vec<Rc<Plan>>> = const { RefCell::new(Vec::new()) };
-    /// Whether a call of this thread has succeeded.
+    /// Whether a call on this thread has succeeded.
     static EXECUTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The plan for a problem, from the cache or new; the first of the cache afterwards.
+/// The plan for a problem, from the cache or new. It moves to the front of the cache.
 fn plan(problem: &Problem) -> Result<Rc<Plan>> {
-    // The instruction-set limit may change between calls and governs new primitives.
+    // The instruction-set limit applies to new primitives and may change between calls.
     let isa = effective_cpu_isa();
     CACHE.with_borrow_mut(|plans| {
         let found = plans.iter().position(|plan| plan.isa == isa && plan.problem == *problem);
@@ -441,7 +441,7 @@ fn plan(problem: &Problem) -> Result<Rc<Plan>> {
 /// outputs writable until the call returns.
 pub(crate) unsafe fn execute(problem: &Problem, addresses: &Addresses) -> Result<()> {
     let plan = plan(problem)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { plan.execute(addresses) }?;
     EXECUTED.set(true);
     Ok(())

@@ -6,12 +6,12 @@ use norm_rs::{Attr, Engine, MemoryDesc, Result};
 
 use crate::plan::Problem;
 
-/// Attention with its numbers. The other options follow from the arguments.
+/// Attention with its parameters. The other options follow from the arguments.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Attention {
     pub(crate) causal: Causal,
     pub(crate) window: Window,
-    /// Keys that are seen besides the window.
+    /// The number of first keys that are visible besides the window.
     pub(crate) first_keys: usize,
     /// `None` for `1/sqrt(D)`.
     pub(crate) scale: Option<f32>,
@@ -96,8 +96,7 @@ impl Attention {
     }
 }
 
-/// The attributes for the scales of quantized keys and values, which have one for each index of the dimensions that
-/// are not 1.
+/// The attributes for the scales of quantized keys and values. Scales differ along the dimensions that are not 1.
 fn scales(problem: &Problem) -> Result<Option<Attr>> {
     let mut attr = None;
     for (arg, of) in [(Arg::KeyScales, Arg::Keys), (Arg::ValueScales, Arg::Values)] {

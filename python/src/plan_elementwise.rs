@@ -1,4 +1,4 @@
-//! Primitives of elements: functions of one array and of two, gated activation.
+//! Element-wise primitives: functions of one array or two, and gated activation.
 
 use norm_rs::binary::{Binary, BinaryPrimitive};
 use norm_rs::eltwise::{self, Eltwise};
@@ -8,7 +8,7 @@ use norm_rs::{Engine, Result};
 
 use crate::plan::Problem;
 
-/// A gated activation with its numbers.
+/// A gated activation with its parameters.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Gated {
     pub(crate) activation: Activation,

@@ -1,4 +1,4 @@
-//! Normalization whose result is quantized with scales that are computed from it.
+//! Normalization whose result is quantized with dynamic scales.
 
 use norm_rs::DataType;
 use norm_rs::layer_normalization::Flags;

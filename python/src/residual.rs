@@ -9,7 +9,7 @@ use crate::call::{Given, outs};
 use crate::normalization::Common;
 use crate::options::Keywords;
 
-/// What is added to src, and how.
+/// The residual, and how it is added.
 struct Sum<'a, 'py> {
     residual: &'a Bound<'py, PyAny>,
     exact: bool,

@@ -44,7 +44,7 @@ struct Call<'a, 'py> {
 /// How heads are rotated.
 pub(crate) struct Angles<'a, 'py> {
     frequencies: Given<'a, 'py>,
-    /// The numbers of frequencies that are a list, as [`rope_frequencies`] returns them.
+    /// Frequencies that were passed as a list, as [`rope_frequencies`] returns them.
     list: Option<Vec<f64>>,
     /// Cosines and sines.
     cos_sin: [Given<'a, 'py>; 2],
@@ -75,7 +75,7 @@ impl<'a, 'py> Angles<'a, 'py> {
         Ok(Self { frequencies, list, cos_sin, pairing, rotary_dims, magnitude })
     }
 
-    /// The view of the frequencies, which may be those of the list of `self`.
+    /// Reads the frequencies: an array, or the list of `self`.
     fn frequencies(&self, object: &'a Bound<'py, PyAny>) -> PyResult<Tensor<'a, 'py>> {
         let Some(list) = &self.list else { return Tensor::read("frequencies", object) };
         Ok(Tensor {
@@ -99,7 +99,7 @@ impl<'a, 'py> Angles<'a, 'py> {
         })
     }
 
-    /// The frequencies, or both tables. They may be read as long as `self` is there.
+    /// The frequencies or both tables, which are valid while `self` lives.
     pub(crate) fn tables(
         &self,
         rotary_dims: usize,

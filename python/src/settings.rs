@@ -1,4 +1,4 @@
-//! Settings of the process, and what the library says about itself.
+//! Settings of the process, and information about the library.
 
 use norm_rs::info::{self, CpuIsa};
 use pyo3::exceptions::PyValueError;

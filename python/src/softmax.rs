@@ -49,7 +49,7 @@ fn resolve_axis(axis: i64, first: &Tensor<'_, '_>) -> PyResult<usize> {
     })
 }
 
-/// The result's array: the caller's, or a new one like `like`.
+/// The array of the result: the caller's, or a new one like `like`.
 fn output<'a, 'py>(
     out: Given<'a, 'py>,
     like: &Tensor<'a, 'py>,
@@ -72,7 +72,7 @@ fn output<'a, 'py>(
     Ok((tensor, Output::Array(out.clone())))
 }
 
-/// Computes `to` from the inputs, all of one shape. The last input may be the array of `to`.
+/// Computes `to` from inputs of the same shape. The last input may be the array of `to`.
 fn run(
     py: Python<'_>,
     operation: Operation,

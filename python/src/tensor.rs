@@ -1,6 +1,6 @@
 //! A view of an array: address, element type, shape, strides.
 //!
-//! [`Tensor::read`] makes one from a Python object, by way of [`numpy`](crate::numpy_array) or
+//! [`Tensor::read`] creates one from a Python object through [`numpy`](crate::numpy_array) or
 //! [`dlpack`](crate::dlpack), and rejects what no operation can use. The checks here are those that
 //! operations share. Every message names the argument and says what to change.
 
@@ -29,7 +29,7 @@ pub(crate) enum Library {
     Dlpack,
 }
 
-/// What elements of bool are; no operation but a mask has them.
+/// How elements of bool are read; only masks may have them.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Bools {
     AreRefused,
@@ -45,7 +45,7 @@ pub(crate) struct Tensor<'a, 'py> {
     pub(crate) data: *mut u8,
     pub(crate) data_type: DataType,
     pub(crate) shape: Dims,
-    /// In elements; of dimensions of size 1 or less, any number.
+    /// In elements. Strides of dimensions of size 0 or 1 are arbitrary.
     pub(crate) strides: Dims,
     pub(crate) read_only: bool,
     /// Releases the memory that was lent through a DLPack capsule.
@@ -53,7 +53,7 @@ pub(crate) struct Tensor<'a, 'py> {
 }
 
 impl<'a, 'py> Tensor<'a, 'py> {
-    /// The view of an array.
+    /// Reads an array.
     pub(crate) fn read(name: &'static str, object: &'a Bound<'py, PyAny>) -> PyResult<Self> {
         if numpy_array::is_array(object) {
             numpy_array::read(name, object, Bools::AreRefused)
@@ -124,7 +124,7 @@ impl<'a, 'py> Tensor<'a, 'py> {
         Err(wrong_type(self.name, type_name(self.data_type), allowed))
     }
 
-    /// Rejects another element type than `other`'s.
+    /// Rejects an element type other than that of `other`.
     pub(crate) fn expect_type_of(&self, other: &Tensor<'_, '_>) -> PyResult<()> {
         if self.data_type == other.data_type {
             return Ok(());
@@ -136,7 +136,7 @@ impl<'a, 'py> Tensor<'a, 'py> {
         )))
     }
 
-    /// Rejects another shape; `because` says where the expected one is from.
+    /// Rejects any other shape; `because` explains the expected one.
     pub(crate) fn expect_shape(&self, expected: &[usize], because: &str) -> PyResult<()> {
         if self.shape[..] == *expected {
             return Ok(());
@@ -186,7 +186,7 @@ pub(crate) fn tuple(shape: &[usize]) -> String {
     }
 }
 
-/// Sizes and strides in elements, checked.
+/// Checks sizes and strides and converts strides to elements.
 ///
 /// `unit` is the number of the given strides' units in an element: its size for strides in bytes.
 pub(crate) fn layout(
@@ -205,7 +205,7 @@ pub(crate) fn layout(
     for (dimension, (size, stride)) in shape.zip(strides).enumerate() {
         let size = usize::try_from(size)
             .map_err(|_| PyValueError::new_err(format!("{name} has a negative size")))?;
-        // The stride of a dimension without a second element may be anything.
+        // The stride of a dimension without a second element is arbitrary.
         let stride = if size <= 1 { 0 } else { stride };
         let step = usize::try_from(stride).map_err(|_| {
             PyValueError::new_err(format!(

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use crate::call::{Given, to_python};
 use crate::elementwise::named;
 
-/// The window that a tuple says, and the first keys that are seen besides.
+/// The window that a tuple describes, and the number of first keys that are visible besides it.
 pub(crate) fn window(given: Given<'_, '_>) -> PyResult<(Window, usize)> {
     let Some(given) = given else { return Ok((Window::None, 0)) };
     let plain = given.extract::<(String, usize)>().map(|(kind, keys)| (kind, keys, 0));

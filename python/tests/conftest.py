@@ -1,4 +1,4 @@
-"""Settings that tests change are put back."""
+"""Restores settings that tests change."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A library of arrays with DLPack and nothing else, for the tests."""
+"""An array library for tests that has DLPack and nothing else."""
 
 import sys
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Immutable:
-    """An array that cannot be changed, but is not lent as read-only."""
+    """An immutable array that is not exported as read-only."""
 
     def __init__(self, array, legacy=False, device=(1, 0), refuses=None):
         self.array, self.legacy, self.device, self.refuses = array, legacy, device, refuses
@@ -26,12 +26,12 @@ class Immutable:
         return self.array.__dlpack__(**options)
 
     def holders(self):
-        """The references to the array beside the caller's own."""
+        """The number of references to the array besides the caller's."""
         return sys.getrefcount(self.array) - 1
 
 
 class Array(Immutable):
-    """An array that can be changed."""
+    """A mutable array."""
 
     def __setitem__(self, index, value):
         self.array[index] = value

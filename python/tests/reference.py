@@ -1,4 +1,4 @@
-"""The formulas in f64 NumPy, and the errors that the library's documentation promises.
+"""The formulas in f64 with NumPy, and the error bounds that the library documents.
 
 A result is within 1 ulp of the exact one plus 2**-22 times the magnitude of the terms that it is the sum of
 (docs/primitives/layer_normalization.md, Numerics). `allowed` is the second part; `close` adds the rounding to
@@ -10,9 +10,9 @@ import ml_dtypes
 import numpy as np
 
 TERMS = 2.0**-22
-# One unit in the last place, relative to the value: 2**-(bits of the mantissa).
+# One unit in the last place relative to the value: 2**-(bits of the mantissa).
 ULP = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
-# The smallest steps near 0.
+# The smallest subnormals.
 STEP = {"float64": 0.0, "float32": 2.0**-149, "float16": 2.0**-24, "bfloat16": 2.0**-133}
 TYPES = {
     "float32": np.float32,
@@ -23,7 +23,7 @@ TYPES = {
 
 
 def close(actual, expected, magnitude):
-    """Asserts that results are as exact as documented; `magnitude` is that of the terms of each sum."""
+    """Asserts that results are within the documented bounds; `magnitude` is that of the terms of each sum."""
     name = actual.dtype.name
     actual = np.asarray(actual, dtype=np.float64)
     bound = np.abs(expected) * ULP[name] + STEP[name] + TERMS * magnitude

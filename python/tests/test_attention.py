@@ -1,4 +1,4 @@
-"""Attention against the formulas in f64, forward and backward; bits; errors; PyTorch if it is there."""
+"""Attention against the formulas in f64, forward and backward; bits; errors; PyTorch if installed."""
 
 import importlib.util
 import math
@@ -13,7 +13,7 @@ from test_errors import refused
 import libnorm
 
 B, H, G, S, T, D, E = 2, 4, 2, 9, 13, 16, 24
-# Results and gradients: the rounding of weights and results to the type, of sums of numbers about 1.
+# Bounds for results and gradients: weights and results of about 1 are rounded to the type.
 ALLOWED = {"float32": 4e-6, "float16": 8e-3, "bfloat16": 6e-2}
 
 
@@ -176,7 +176,7 @@ def test_a_decoded_token_has_the_bits_of_the_prefill():
         lengths = np.full(B, token + 1, np.int32)
         step = libnorm.attention(q[:, :, token : token + 1], k, v, causal="bottom_right", key_lengths=lengths)
         assert step.tobytes() == prefill[:, :, token : token + 1].tobytes()
-        # Without lengths, of a part of the cache.
+        # Without lengths, on a part of the cache.
         own = slice(0, token + 1)
         step = libnorm.attention(q[:, :, token : token + 1], k[:, :, own], v[:, :, own])
         assert step.tobytes() == prefill[:, :, token : token + 1].tobytes()
@@ -185,7 +185,7 @@ def test_a_decoded_token_has_the_bits_of_the_prefill():
 def test_strides_and_pages_change_no_bit():
     q, k, v, _ = tensors(tokens=(S, 12))
     expected = libnorm.attention(q, k, v).tobytes()
-    # Tokens outside of heads, as projections leave them.
+    # Tokens before heads, the layout of projections.
     turned = [np.ascontiguousarray(x.swapaxes(1, 2)).swapaxes(1, 2) for x in (q, k, v)]
     assert libnorm.attention(*turned).tobytes() == expected
     turned[1] = np.asfortranarray(k)
@@ -275,7 +275,7 @@ def test_errors():
     refused(ValueError, ["lse", "(2, 4)", "(2, 4, 9)"], backward, dy, q, k, v, dst, lse[..., 0])
     refused(ValueError, ["diff_dst", "(2, 4, 9, 24)"], backward, dy[..., :5], q, k, v, dst, lse)
     refused(TypeError, ["diff_dst", "float16"], backward, dy.astype(np.float16), q, k, v, dst, lse)
-    # Elements of bool are for masks.
+    # Only masks may have elements of bool.
     refused(TypeError, ["q", "bool"], libnorm.attention, q > 0, k, v)
 
 
@@ -289,7 +289,7 @@ def test_adaptive_window():
     assert libnorm.adaptive_window("perplexity", 8192, measured=100, vocabulary=10_000) == 2304
     assert libnorm.adaptive_window("length", 8192, previous=1000, max_step=64) == 1064
     assert libnorm.adaptive_window("length", 8192, previous=1000, smoothing=0.25) == 1774
-    # Even weights have the largest entropy of a window.
+    # Equal weights give the largest entropy of a window.
     q, k, v, _ = tensors(tokens=(64, 64))
     window = ("with_self", 16)
     _, entropy = libnorm.attention(q, k, v, window=window, scale=0.0, return_entropy=True)
@@ -310,7 +310,7 @@ needs_torch = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="
 @pytest.mark.parametrize("dtype", ALLOWED)
 @pytest.mark.parametrize("name", ["plain", "causal", "bool", "added", "scale"])
 def test_against_autograd(dtype, name):
-    """PyTorch's own function in f64, of the same numbers."""
+    """PyTorch's own function in f64 on the same numbers."""
     import torch
 
     options = {"plain": {}, "causal": {"causal": "top_left"}}.get(name) or OPTIONS.get(name, {})
@@ -364,6 +364,6 @@ def test_the_example_trains_as_pytorch_does():
 
     example = runpy.run_path(str(pathlib.Path(__file__).parent.parent / "examples" / "torch_attention.py"))
     ours, theirs = (example["train"](example[name], steps=30) for name in ("attention", "torch_attention"))
-    # The losses of the first steps differ by rounding alone, which Adam's steps make larger.
+    # The losses of the first steps differ only by rounding, which Adam amplifies.
     assert np.allclose(ours, theirs, rtol=1e-3)
     assert ours[-1] < 0.9 * ours[0]

@@ -1,4 +1,4 @@
-"""Arrays of other libraries: what they lend, what they get back, and what is refused."""
+"""Arrays of other libraries: inputs, results, and errors."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_nothing_is_copied():
     x, out = minimal.Array(X.copy()), minimal.Array(np.zeros_like(X))
     assert libnorm.layer_norm(x, out=out) is out
     assert out.array.tobytes() == EXPECTED.tobytes()
-    # Types and libraries mix.
+    # Arrays of several libraries in one call.
     assert libnorm.layer_norm(X, out=out) is out
     assert type(libnorm.layer_norm(X, minimal.Array(np.ones(16, np.float32)))) is np.ndarray
     view = minimal.Array(out.array[:, ::2])
@@ -100,7 +100,7 @@ def test_a_library_without_from_dlpack():
 
 
 def test_memory_that_cannot_be_had():
-    # A result of 2**60 bytes for an array that has one row in memory.
+    # A result of 2**60 bytes, from an array with a single row in memory.
     row = np.lib.stride_tricks.as_strided(X, (2**56, 4), (0, 4))
     with pytest.raises(MemoryError, match="no memory for a result"):
         libnorm.layer_norm(minimal.Array(row))
@@ -111,5 +111,5 @@ def test_memory_is_given_back():
     libnorm.layer_norm(x)
     with pytest.raises(ValueError):
         libnorm.layer_norm(x, x)
-    # Nobody else holds the array that lent the memory.
+    # The library has dropped all references to the array.
     assert x.holders() == 1

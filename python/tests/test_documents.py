@@ -1,4 +1,4 @@
-"""The examples of the documentation run and print what the pages show; stubs and docstrings are whole."""
+"""The examples in the documentation run and print what the pages show; stubs and docstrings are complete."""
 
 import ast
 import contextlib
@@ -14,7 +14,7 @@ import libnorm
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "package" / "libnorm"
-# The others refer to these.
+# Docstrings of the other functions refer to these.
 LONG = ("layer_norm", "rms_norm", "layer_norm_backward", "rms_norm_backward")
 FUNCTIONS = [name for name in libnorm.__all__ if inspect.isbuiltin(getattr(libnorm, name))]
 METHODS = [f"KvCache.{name}" for name, own in vars(libnorm.KvCache).items() if name[0] != "_" or name == "__new__"]
@@ -40,7 +40,7 @@ def test_examples(page, blocks):
 
 
 def stub_functions():
-    """The functions of the stub file by name, and the methods of its class."""
+    """The functions in the stub file by name, and the methods of its class."""
     tree = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
     cache = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "KvCache")
     methods = {f"KvCache.{node.name}": node.args for node in cache.body}

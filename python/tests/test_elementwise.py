@@ -1,4 +1,4 @@
-"""Functions of elements and gated activation, against the formulas in f64; errors; PyTorch if it is there."""
+"""Element-wise functions and gated activations against the formulas in f64; errors; PyTorch if installed."""
 
 import importlib.util
 
@@ -18,7 +18,7 @@ def logistic(x):
     return 1 / (1 + np.exp(-x))
 
 
-# The value and the slope.
+# Value and derivative.
 FUNCTIONS = {
     "relu": (lambda x, a, b: np.where(x > 0, x, a * x), lambda x, a, b: np.where(x > 0, 1, a)),
     "linear": (lambda x, a, b: a * x + b, lambda x, a, b: a + 0 * x),

@@ -188,7 +188,7 @@ def test_settings():
 
 
 def test_memory_that_cannot_be_had():
-    # A result of 2**62 bytes for an array that has one row in memory.
+    # A result of 2**62 bytes, from an array with a single row in memory.
     row = np.lib.stride_tricks.as_strided(COLS, (2**57, 8), (0, 4))
     with pytest.raises(MemoryError):
         libnorm.layer_norm(row)

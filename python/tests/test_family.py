@@ -1,4 +1,4 @@
-"""What is computed around a normalization: residuals, gates, other scales, quantization; groups; explanations."""
+"""Residuals, gates, other scales and quantization around a normalization; groups; explanations."""
 
 import importlib.util
 
@@ -19,7 +19,7 @@ ADD_TRAINING = {False: libnorm.add_layer_norm_training, True: libnorm.add_rms_no
 QUANTIZED = {False: libnorm.layer_norm_quantized, True: libnorm.rms_norm_quantized}
 SHAPE = (3, 5, 40)
 EPSILON = 1e-5
-# The largest value of a type, and half of what lies between it and the next.
+# The largest value of a type, and half of the distance to its neighbour.
 LARGEST = [(np.int8, 127, 0.5), (ml_dtypes.float8_e4m3fn, 448, 16), (ml_dtypes.float8_e5m2, 57344, 4096)]
 X, Y, DY, G = (data(SHAPE, "float32", seed) for seed in range(4))
 SCALE, SHIFT = data(SHAPE[-1:], "float32", 5), data(SHAPE[-1:], "float32", 6)
@@ -38,7 +38,7 @@ def sigmoid(g):
 
 
 def backward(rms, dy, x, statistics, scale=None, shift=None, **options):
-    """The gradients, from what training returned after the result."""
+    """The gradients, from the statistics that training returned."""
     if rms:
         return libnorm.rms_norm_backward(dy, x, *statistics, scale, shift, EPSILON, **options)
     return libnorm.layer_norm_backward(dy, x, *statistics, scale, shift, EPSILON, **options)

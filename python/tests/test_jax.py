@@ -1,4 +1,4 @@
-"""JAX: arrays that never change, lent and made through DLPack's capsules."""
+"""JAX: immutable arrays, imported and exported through DLPack capsules."""
 
 import numpy as np
 import pytest

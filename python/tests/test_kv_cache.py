@@ -1,4 +1,4 @@
-"""The cache of keys and values: the bits of attention on plain arrays; forks, full pools, rings, threads, errors."""
+"""The KV cache: the same bits as attention on plain arrays; forks, full pools, rings, threads, errors."""
 
 import threading
 
@@ -62,7 +62,7 @@ def test_bits_of_plain_arrays(kind, dtype):
 
 
 def test_several_sequences():
-    """Padded with different lengths, packed, and beside empty places."""
+    """Padded with different lengths, packed, and next to empty slots."""
     stories = [story(seed=10 * i) for i in range(3)]
     expected = [libnorm.attention(*own, causal="bottom_right") for own in stories]
     own = cache(sequences=4, page_size=8)
@@ -118,7 +118,7 @@ def test_options_and_out():
 
 
 def test_conversion():
-    """What is written is rounded to the type of the cache."""
+    """Keys and values are rounded to the type of the cache."""
     q, k, v = story()
     own = cache(dtype=ml_dtypes.bfloat16)
     sequence = own.new_sequence()
@@ -180,7 +180,7 @@ def test_threads_wait_for_each_other():
         try:
             sequence = own.new_sequence()
             for _ in range(10):
-                # Between these calls others may end the step, which begins anew then.
+                # Without the lock, other threads could end the step between these calls.
                 with lock:
                     own.extend(sequence, 15)
                     at = own.length(sequence)
@@ -253,7 +253,7 @@ def quantized(x, dtype):
 
 @pytest.mark.parametrize(("dtype", "allowed"), [("int8", 0.03), (ml_dtypes.float8_e4m3fn, 0.15)])
 def test_quantized_caches(dtype, allowed):
-    """Near plain arrays; a fork has the bits of its origin."""
+    """Close to plain arrays; a fork has the bits of its origin."""
     own = cache(dtype=dtype, sequences=2, layers=2)
     q, k, v = story()
     expected = libnorm.attention(q, k, v, causal="bottom_right")
@@ -269,7 +269,7 @@ def test_quantized_caches(dtype, allowed):
         dst.append(own.attend(q[:, :, parts[1]], sequence, 1))
     assert same(dst[1], dst[2])
     near(np.concatenate(dst[:2], 2), expected[:, :, :57].astype(np.float64), allowed)
-    # The rule of dynamic scales, of each token and head: with it plain arrays have the same bits.
+    # Dynamic scales for each token and head follow the same rule on plain arrays, with the same bits.
     of_k, of_v = (quantized(x[:, :, :57], own_dtype(dtype)) for x in (k, v))
     scales = {"key_scales": of_k[1], "value_scales": of_v[1], "causal": "bottom_right"}
     plain = libnorm.attention(q[:, :, :57], of_k[0], of_v[0], **scales)
@@ -282,7 +282,7 @@ def test_quantized_caches(dtype, allowed):
 @pytest.mark.parametrize("kind", ["contiguous", "paged", "ring"])
 @pytest.mark.parametrize("dtype", ALLOWED)
 def test_masks(kind, dtype):
-    """Masks of as many keys as tokens, of all that the cache has room for, and shared ones."""
+    """Masks with a key for each token, with a key for each place in the cache, and shared ones."""
     q, k, v = story(dtype)
     window = WINDOW if kind == "ring" else None
     own = cache(kind, step_tokens=70, dtype=dtype)
@@ -308,7 +308,7 @@ def test_masks(kind, dtype):
             expected = libnorm.attention(q[:, :, part], *keys, mask=mask, **options)
             assert same(own.attend(q[:, :, part], sequence, mask=mask), expected)
             if mask.shape[-1] > 1:
-                # Elements beyond the tokens say nothing.
+                # Elements beyond the tokens have no effect.
                 more = np.concatenate([mask, np.ones((*mask.shape[:-1], 20), mask.dtype)], -1)[..., :TOKENS]
                 assert same(own.attend(q[:, :, part], sequence, mask=more), expected)
     second = own if kind == "ring" else cache(kind, sequences=2, dtype=dtype)
@@ -346,7 +346,7 @@ def test_errors_of_masks():
 @pytest.mark.parametrize("kind", ["contiguous", "paged", "ring"])
 @pytest.mark.parametrize("dtype", ALLOWED)
 def test_rope_writes_keys(kind, dtype):
-    """The bits of rope followed by write."""
+    """The same bits as rope followed by write."""
     q, k, v = story(dtype)
     frequencies, magnitude = libnorm.rope_frequencies(12, scaling="yarn", parameters=[4, 64])
     options = {"frequencies": np.array(frequencies), "magnitude": magnitude, "pairing": "half_split", "rotary_dims": 12}
@@ -391,7 +391,7 @@ def test_rope_of_several_sequences():
         known = [at + count for at, count in zip(known, tokens)]
     for b, count in enumerate(known):
         q = stories[b][0][:, :, count - 1 : count]
-        # Values are zeros: the sums of weights tell keys apart.
+        # Values are zeros: log-sum-exp shows differences in keys.
         a = own.attend(q, sequences[b], return_lse=True)[1]
         assert same(a, other.attend(q, twins[b], return_lse=True)[1]) and np.isfinite(a).all()
 

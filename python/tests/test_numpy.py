@@ -42,7 +42,7 @@ def test_forward(rms, shape, dtype):
         assert again.tobytes() == y.tobytes()
         assert mean.shape == variance.shape == shape[:-1]
         own_mean, own_variance = reference.statistics(x, rms)
-        # Within 4 ulp: of the exact variance, and of the mean of |x|.
+        # Within 4 ulp of the exact variance, and 4 ulp of the mean of |x|.
         assert np.all(np.abs(variance - own_variance) <= 4 * 2.0**-23 * own_variance)
         assert np.all(np.abs(mean - own_mean) <= 4 * 2.0**-23 * np.abs(x.astype(np.float64)).mean(-1))
 
@@ -55,7 +55,7 @@ def test_backward(rms, shape, dtype):
     params = "float32" if dtype == "float64" else dtype
     scale, shift = data(shape[-1:], params, 1), data(shape[-1:], params, 2)
     _, mean, variance = training(rms, x, scale, shift)
-    # With f64 the statistics are computed again from src, because saved ones are f32.
+    # With f64 the library recomputes the statistics from src, because saved ones are f32.
     exact = reference.statistics(x, rms) if dtype == "float64" else (mean, variance)
     expected = reference.backward(dy, x, *exact, scale, EPSILON, rms)
     gradients = backward(rms, dy, x, mean, variance, scale, shift)

@@ -1,4 +1,4 @@
-"""Bits, threads, the interpreter's lock, forks, and what calls leave behind."""
+"""Bits, threads, the interpreter's lock, forks and leaks."""
 
 import gc
 import os
@@ -17,7 +17,7 @@ ISAS = ["portable", "avx2", "avx512", "avx512_bf16", "avx512_amx", "neon"]
 
 
 def results():
-    """The bytes of everything that depends on the machine in other libraries."""
+    """The bytes of all results that depend on the machine in other libraries."""
     x, dy = data((67, 515), "float32"), data((67, 515), "float32", 1)
     scale = data((515,), "float32", 2)
     dst, mean, variance = libnorm.layer_norm_training(x, scale, scale)
@@ -63,7 +63,7 @@ def test_what_is_told():
     thread.start()
     thread.join()
     assert told[0] == (None, 0)
-    # A third part of the name is an algorithm of its own, here for short rows.
+    # A third part of the name denotes a special algorithm, here for short rows.
     assert told[1][0].split(":")[:2] == ["simd", libnorm.get_cpu_isa()] and told[1][1] == 1
 
 
@@ -85,8 +85,7 @@ def test_the_lock_is_released(function):
         thread = threading.Thread(target=work)
         thread.start()
         started.wait()
-        # Nobody asks the worker for the lock this soon, so it has given the lock up by itself: within
-        # the call, or at its end.
+        # The switch interval is long, so the worker released the lock by itself: within the call or at its end.
         in_call = not finished
         thread.join()
         return in_call

@@ -1,4 +1,4 @@
-"""Attention of packed sequences, to quantized keys and values, and gradients of masks: formulas in f64, bits, errors."""
+"""Packed sequences, quantized keys and values, and gradients of masks: formulas in f64, bits, errors."""
 
 import ml_dtypes
 import numpy as np
@@ -10,12 +10,12 @@ from test_errors import refused
 
 import libnorm
 
-OFFSETS = [2, 7, 7, 19]  # three sequences, the second of which is empty
+OFFSETS = [2, 7, 7, 19]  # three sequences, the second one empty
 KEY_OFFSETS = [0, 6, 11, 29]
 
 
 def packed(dtype="float32", rows=(20, 30)):
-    """q, k, v and diff_dst as rows of one sequence, some of which are of none."""
+    """q, k, v and diff_dst with the rows of all sequences; some rows belong to none."""
     shapes = (1, H, rows[0], D), (1, G, rows[1], D), (1, G, rows[1], E), (1, H, rows[0], E)
     return [numbers(shape, dtype, seed) for seed, shape in enumerate(shapes)]
 
@@ -58,7 +58,7 @@ def test_packed_sequences_have_the_bits_of_each_alone(dtype, causal):
         exact = Expected(own_q, own_k, own_v, **options)
         near(own_dst, exact.dst, ALLOWED[dtype])
     near(gradients[3], diff_sinks, 1e-5)
-    # Rows of no sequence are zeros.
+    # Rows that belong to no sequence are zeros.
     for x, own in ((dst, OFFSETS), (lse, OFFSETS), (gradients[0], OFFSETS), (gradients[1], KEY_OFFSETS)):
         assert outside(x, own).size and not outside(x, own).any()
 
@@ -74,12 +74,12 @@ def test_one_side_is_packed():
     first = libnorm.attention(q[:, :, :3], k[:, :, 5:13], v[:, :, 5:13], causal="bottom_right")
     second = libnorm.attention(q[:, :, 3:], k, v, causal="bottom_right")
     assert dst.tobytes() == np.concatenate([first, second], 2).tobytes()
-    # Pages for packed queries.
+    # Packed queries with pages of keys.
     pages = [x.reshape(2, G, 6, 5, x.shape[3]).swapaxes(1, 2).reshape(12, G, 5, x.shape[3]) for x in padded]
     table = np.arange(12, dtype=np.int32).reshape(2, 6)
     paged = libnorm.attention(q, *map(np.ascontiguousarray, pages), key_lengths=lengths, page_table=table, **options)
     assert paged.tobytes() == dst.tobytes()
-    # Keys of queries that are not packed.
+    # Packed keys with padded queries.
     queries = np.concatenate([q[:, :, :5], q[:, :, 5:10]], 0)
     dst = libnorm.attention(queries, k, v, key_offsets=int32(0, 8, 30))
     for b, (a, end) in enumerate([(0, 8), (8, 30)]):
@@ -88,7 +88,7 @@ def test_one_side_is_packed():
 
 
 def test_packed_rows_of_tokens_and_out():
-    """Tokens x heads x elements, as models with packed sequences have them."""
+    """Tokens x heads x elements, the usual layout of packed sequences."""
     q, k, v, _ = packed()
     flat = [np.ascontiguousarray(x[0].swapaxes(0, 1)) for x in (q, k, v)]
     offsets = {"query_offsets": int32(*OFFSETS), "key_offsets": int32(*KEY_OFFSETS)}

@@ -1,4 +1,4 @@
-"""Softmax and its logarithm, forward and backward, against the formulas in f64; errors; PyTorch if it is there."""
+"""Softmax and its logarithm, forward and backward, against the formulas in f64; errors; PyTorch if installed."""
 
 import importlib.util
 
@@ -18,7 +18,7 @@ X = data((3, 5, 8), "float32")
 
 
 def forward(x, axis, log):
-    """The result in f64, and what 2**-22 of is allowed beside the rounding: rfcs/0006-softmax."""
+    """The result in f64, and the magnitude of which 2**-22 is allowed besides rounding: rfcs/0006-softmax."""
     x = np.asarray(x, dtype=np.float64)
     x = x - x.max(axis, keepdims=True)
     total = np.exp(x).sum(axis, keepdims=True)

@@ -38,7 +38,7 @@ def autograd(x, dy, scale, shift, rms):
 
 
 def as_numpy(tensor):
-    """For `close`; NumPy has bfloat16 from ml_dtypes."""
+    """An array for `close`; NumPy gets bfloat16 from ml_dtypes."""
     import ml_dtypes
 
     if tensor.dtype == torch.bfloat16:
@@ -59,8 +59,8 @@ def test_against_autograd(rms, shape, dtype):
         gradients = libnorm.layer_norm_backward(dy, x, mean, variance, scale, shift, EPSILON)
     assert all(type(tensor) is torch.Tensor for tensor in (y, variance, *gradients))
     assert y.dtype == x.dtype and y.shape == x.shape and gradients[1].dtype == scale.dtype
-    # Elements are of the order of 1 here, sums over a row or over all rows of up to their number: the
-    # terms of a sum are bounded by the largest terms times their number.
+    # Elements are of the order of 1. The magnitude of a sum over a row or over all rows is bounded by the largest
+    # term times the number of terms.
     rows, cols = x.numel() // x.shape[-1], x.shape[-1]
     of_row = 40 * (1 + np.sqrt(cols))
     for actual, expected, magnitude in zip(
