@@ -67,7 +67,7 @@ impl Library {
 
     fn desc(dims: &[i64], data_type: u32) -> sys::norm_memory_desc_t {
         let mut desc = null_mut();
-        // SAFETY: the dimensions are as many as said.
+        // SAFETY: the number of dimensions is correct.
         unsafe {
             check(sys::norm_memory_desc_create_with_strides(
                 &raw mut desc,
@@ -83,7 +83,7 @@ impl Library {
     fn memory(&self, desc: sys::norm_memory_desc_t, bytes: &mut [u8]) -> sys::norm_memory_t {
         let mut memory = null_mut();
         let handle: *mut c_void = bytes.as_mut_ptr().cast();
-        // SAFETY: the buffer is as large as the descriptor says and outlives the execution.
+        // SAFETY: the buffer has the descriptor's size and outlives the execution.
         unsafe { check(sys::norm_memory_create(&raw mut memory, desc, self.engine, handle)) };
         memory
     }
@@ -266,7 +266,7 @@ fn print_chains(library: &Library, level: &str) {
         ("f8_e4m3", sys::norm_f8_e4m3),
         ("f8_e5m2", sys::norm_f8_e5m2),
     ];
-    // Functions that never give NaN, whose bits are not part of the contract.
+    // Functions that never give NaN: its bits are not part of the contract.
     let eltwise = [
         sys::norm_eltwise_relu,
         sys::norm_eltwise_tanh,

@@ -197,7 +197,7 @@ impl<'a> Reporter<'a> {
         self.out.flush()
     }
 
-    /// Removes the progress line, so that what is printed next stands alone.
+    /// Removes the progress line, so that it does not mix with what is printed next.
     pub fn hide_progress(&mut self) {
         if let Some(progress) = &self.progress {
             progress.hide();

@@ -1,5 +1,5 @@
-//! The cost of a call, apart from the work: executing one row of 64 and no row at all through the objects, one row through
-//! the functions on slices, and creating descriptors and primitives.
+//! The overhead of a call: executing one row of 64 and no row at all through the objects, one row through the functions
+//! on slices, and creating descriptors and primitives.
 //!
 //! `cargo bench -p norm-benches --bench calls`
 

@@ -1,5 +1,5 @@
-//! Calls as an engine makes them, through the C API, so that times do not include binding arguments
-//! in Rust; and a comparison of two ways to do the same thing.
+//! Calls as an engine makes them, through the C API: times do not include binding arguments in Rust. Also compares two
+//! ways to do the same thing.
 
 use norm_sys as sys;
 use std::ptr::{null, null_mut};
@@ -9,7 +9,7 @@ pub(crate) fn must(status: sys::norm_status_t) {
     assert_eq!(status, sys::norm_success, "the call is legal");
 }
 
-/// An engine and a stream. They stay until the program ends, and so do descriptors.
+/// An engine and a stream. They and all descriptors live until the program ends.
 pub(crate) struct Setup {
     engine: sys::norm_engine_t,
     pub(crate) stream: sys::norm_stream_t,
@@ -35,7 +35,7 @@ impl Drop for Norm {
 impl Setup {
     pub(crate) fn new() -> Self {
         let (mut engine, mut stream) = (null_mut(), null_mut());
-        // SAFETY: the places for results are valid, and the engine was made.
+        // SAFETY: the places for results are valid, and the engine has been created.
         unsafe {
             must(sys::norm_engine_create(&mut engine, sys::norm_cpu, 0));
             must(sys::norm_stream_create(&mut stream, engine, sys::norm_stream_default_flags));
@@ -43,7 +43,7 @@ impl Setup {
         Self { engine, stream }
     }
 
-    /// Memory with numbers from 1 to 2 and a descriptor of it; `strides` empty for a dense tensor.
+    /// Memory with numbers from 1 to 2, and its descriptor. Empty `strides` are those of a dense tensor.
     fn memory(
         &self,
         dims: &[i64],
@@ -82,7 +82,7 @@ impl Setup {
         (desc, memory)
     }
 
-    /// A problem of dimensions with the strides of src and dst, empty for dense ones.
+    /// A problem with these dimensions and strides of src and dst; empty strides are dense.
     pub(crate) fn norm(
         &self,
         dims: &[i64],
@@ -126,13 +126,12 @@ impl Setup {
     }
 }
 
-/// How long two ways are compared.
+/// The duration of a comparison.
 const SECONDS: f64 = 1.0;
-/// The time that a group of calls takes about.
+/// The approximate duration of a group of calls.
 const GROUP_SECONDS: f64 = 2e-4;
 
-/// The medians of the times of two ways, in microseconds, and of the ratio of neighbouring groups of calls, second by
-/// first.
+/// The median times of two ways in microseconds, and the median ratio of consecutive groups, second to first.
 pub(crate) fn compare(first: impl Fn(), second: impl Fn()) -> [f64; 3] {
     let once = time(3, &first);
     let count = ((GROUP_SECONDS * 1e6 / once) as usize).clamp(3, 2000);
@@ -147,7 +146,7 @@ pub(crate) fn compare(first: impl Fn(), second: impl Fn()) -> [f64; 3] {
     times.map(median)
 }
 
-/// Microseconds of a call in a group, after one that is not timed.
+/// Microseconds per call in a group, after one untimed call.
 fn time(calls: usize, call: &impl Fn()) -> f64 {
     call();
     let begin = Instant::now();

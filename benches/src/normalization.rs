@@ -34,7 +34,7 @@ impl Row for bf16 {
     }
 }
 
-/// The parts that forward and backward share.
+/// The common parts of forward and backward.
 struct Problem {
     engine: Engine,
     flags: Flags,
@@ -54,7 +54,7 @@ impl Problem {
         })
     }
 
-    /// A tensor in memory of the library, which is aligned to 64 bytes.
+    /// A tensor in memory that the library allocated, aligned to 64 bytes.
     fn numbers<T: Row>(&self, desc: &MemoryDesc) -> Result<Memory<'static>> {
         let mut memory = Memory::new(&self.engine, desc)?;
         for (i, value) in memory.as_mut_slice::<T>()?.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! A sliding window that follows the entropy of attention: attention that looks everywhere gets a wide window, attention
-//! that looks at a few keys a narrow one.
+//! A sliding window that follows the entropy of attention: a wide window if queries look at all keys, a narrow
+//! one if they look at a few.
 //! `cargo run --release -p norm-rs --example adaptive_window`
 
 use norm_rs::sdpa::{Causal, Forward, ForwardArgs, Previous, Strategy, Window, adaptive_window};
@@ -11,7 +11,7 @@ const SIZE: usize = 16;
 const MIN: usize = 16;
 const MAX: usize = 128;
 
-/// The mean entropy of the weights of attention in a window, with products of this size.
+/// The mean entropy of the attention weights in a window, for scores of this size.
 fn entropy(window: usize, sharpness: f32) -> Result<f64> {
     let engine = Engine::cpu()?;
     let query = MemoryDesc::dense(&[1, HEADS, TOKENS, SIZE], DataType::F32)?;
@@ -34,7 +34,7 @@ fn entropy(window: usize, sharpness: f32) -> Result<f64> {
 
 #[cfg_attr(test, test)]
 fn main() -> Result<()> {
-    // Even weights: a query that sees n keys has the entropy ln(n).
+    // Equal weights: a query that sees n keys has the entropy ln(n).
     let seen = (1..=TOKENS).map(|query| (query.min(64) as f64).ln());
     let expected = seen.sum::<f64>() / TOKENS as f64;
     let found = entropy(64, 0.0)?;
@@ -48,7 +48,7 @@ fn main() -> Result<()> {
         for _ in 0..8 {
             let measured = entropy(window, sharpness)?;
             assert!((0.0..=(window as f64).ln()).contains(&measured));
-            // Half of the way, and at most 24 keys in a step.
+            // Half the distance, but at most 24 keys per step.
             let previous = Previous { window, smoothing: 0.5, max_step: Some(24) };
             let strategy = Strategy::ByEntropy(Some(measured));
             let next = adaptive_window(strategy, TOKENS, MIN..=MAX, Some(previous))?;
@@ -59,7 +59,7 @@ fn main() -> Result<()> {
         println!();
         ends.push(window);
     }
-    // Small scores make weights nearly even.
+    // Small scores make weights nearly equal.
     assert!(ends[0] > 100 && ends[1] > 90 && ends[2] < 40, "{ends:?}");
     Ok(())
 }

@@ -9,7 +9,7 @@ const HEADS: usize = 2;
 const WIDTH: usize = 16;
 
 fn main() -> norm_rs::Result<()> {
-    // Each token has query, key and value of each head, one after the other.
+    // Each token has the query, key and value of each head, one after the other.
     let packed = Array::from_shape_fn((TOKENS, 3 * HEADS, WIDTH), |(t, h, c)| {
         ((t * 31 + h * 7 + c) as f32 * 0.3).sin()
     });

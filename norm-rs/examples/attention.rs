@@ -11,13 +11,13 @@ const PROMPT: usize = 48;
 const TOKENS: usize = 64; // The prompt and what is decoded.
 const CAPACITY: usize = 128;
 
-/// Heads x tokens x elements, of one of the projections.
+/// The result of a projection: heads x tokens x elements.
 fn projection(heads: usize, seed: usize) -> Vec<f32> {
     let number = |i: usize| ((i * seed + i / 7) % 1013) as f32 / 500.0 - 1.0;
     (0..heads * TOKENS * SIZE).map(number).collect()
 }
 
-/// The elements of some tokens, heads x tokens x elements.
+/// The elements of a range of tokens: heads x tokens x elements.
 fn tokens(all: &[f32], from: usize, to: usize) -> Vec<f32> {
     all.chunks(TOKENS * SIZE).flat_map(|head| &head[from * SIZE..to * SIZE]).copied().collect()
 }
@@ -38,13 +38,13 @@ fn main() -> Result<()> {
     let stream = Stream::new(&engine)?;
     let (q, k, v) = (projection(HEADS, 37), projection(GROUPS, 53), projection(GROUPS, 71));
 
-    // The cache is heads x capacity x elements. Attention takes keys with the last two dimensions exchanged.
+    // The cache is heads x capacity x elements. Attention expects keys with the last two dimensions swapped.
     let key = MemoryDesc::with_tag(&[1, GROUPS, SIZE, CAPACITY], DataType::F32, Tag::Abdc)?;
     let value = MemoryDesc::dense(&[1, GROUPS, CAPACITY, SIZE], DataType::F32)?;
     let (mut keys, mut values) = (Memory::new(&engine, &key)?, Memory::new(&engine, &value)?);
     let count = MemoryDesc::dense(&[1], DataType::S32)?;
 
-    // A primitive for the number of queries of a step; each execution is told how much of the cache is filled.
+    // A primitive for the number of queries in a step; each execution gets the number of filled tokens.
     let attention = |queries: usize| {
         let query = MemoryDesc::dense(&[1, HEADS, queries, SIZE], DataType::F32)?;
         let builder = Forward::inference(&engine, &query, &key, &value);
@@ -77,7 +77,7 @@ fn main() -> Result<()> {
     }
     println!("token {PROMPT}: {:.4?} ...", &decoded[0][..4]);
 
-    // All of it at once.
+    // All tokens at once.
     let together = step(&attention(TOKENS)?, &mut keys, &mut values, (0, TOKENS))?;
     let bits = |list: &[f32]| list.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     assert_eq!(bits(&prompt), bits(&tokens(&together, 0, PROMPT)));

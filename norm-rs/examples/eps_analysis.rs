@@ -183,7 +183,7 @@ fn layers() -> Result<()> {
         let (found, _, _) = measure(&x, &[0.046; COLS], EPSILON)?;
         let Explanation { rms_in, ratio, rms_out, amplification, .. } = found;
         println!("    {layer:5} {rms_in:9.5} {ratio:9.6} {rms_out:9.6} {amplification:14.4}");
-        // What the block adds is its norm's output times its gain.
+        // The block adds its norm's output times its gain.
         let gain = (growth - 1.0) * rms_in / rms_out;
         let added: Vec<f64> = x.iter().map(|x| gain * 0.046 * x / found.divisor).collect();
         x.iter_mut().zip(added).for_each(|(x, added)| *x += added);
@@ -198,7 +198,7 @@ fn scores() -> Vec<f32> {
     (0..18).map(|i| -0.044 + 0.082 * (i as f32 / 17.0).powf(0.8)).collect()
 }
 
-/// The entropy of softmax, as a share of the largest possible one.
+/// The entropy of softmax as a fraction of the largest possible one.
 fn entropy(weights: &[f32]) -> f64 {
     let terms =
         weights.iter().map(|w| f64::from(*w)).map(|w| if w > 0.0 { -w * w.ln() } else { 0.0 });

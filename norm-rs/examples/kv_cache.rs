@@ -12,7 +12,7 @@ const SIZE: usize = 64;
 const PROMPT: usize = 40;
 const CAPACITY: usize = 128;
 
-/// A projection of some tokens, from a number for each: heads x tokens x elements.
+/// A made-up projection of tokens: heads x tokens x elements.
 fn projection(heads: usize, tokens: &[usize], seed: usize) -> Vec<f32> {
     let mut list = Vec::new();
     for head in 0..heads {
@@ -32,14 +32,14 @@ struct Model {
 }
 
 impl Model {
-    /// All layers of a step of one sequence. Returns the last layer's result for the last token.
+    /// Runs all layers of a step of one sequence. Returns the last layer's result for the last token.
     fn step(&mut self, sequence: Sequence, tokens: &[usize]) -> Result<Vec<f32>> {
         let dims = |heads| [1, heads, tokens.len(), SIZE];
         let rows = MemoryDesc::dense(&dims(GROUPS), DataType::F32)?;
         let query = MemoryDesc::dense(&dims(HEADS), DataType::F32)?;
         let table = self.cache.page_table_desc(1)?;
         let (key, value) = (self.cache.key_desc(), self.cache.value_desc());
-        // A program would keep this one for all layers and all steps of the same number of tokens.
+        // A program would reuse this primitive for all layers and all steps with the same number of tokens.
         let attention = Forward::inference(&self.engine, &query, key, value)
             .causal(Causal::BottomRight)
             .key_lengths()

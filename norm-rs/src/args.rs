@@ -148,7 +148,7 @@ args! {
 impl Arg {
     pub(crate) const COUNT: usize = Self::ALL.len();
 
-    /// Whether a primitive of this kind may have the argument: attention has its own names for some ids.
+    /// Whether this is the name of its id in a primitive of this kind: attention has its own names for some ids.
     pub(crate) fn is_of(self, kind: sys::norm_primitive_kind_t) -> bool {
         let attention = kind == sys::norm_sdpa;
         match self {

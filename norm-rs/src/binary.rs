@@ -24,7 +24,7 @@ use crate::memory_desc::MemoryDesc;
 use crate::primitive::{Arg, Args, Call, Primitive};
 use crate::stream::Stream;
 
-/// What is computed.
+/// The operation.
 #[derive(Clone, Copy, Debug)]
 enum Function<'b> {
     Binary(Binary),

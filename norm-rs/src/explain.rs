@@ -75,7 +75,7 @@ impl<'x> Explain<'x> {
 
     /// One row instead of all.
     pub fn row(self, row: usize) -> Self {
-        // An index beyond i64 is beyond the rows.
+        // An index that does not fit i64 is out of range anyway.
         Self { row: i64::try_from(row).unwrap_or(i64::MAX), ..self }
     }
 
@@ -203,12 +203,12 @@ impl fmt::Display for Explanation {
     }
 }
 
-/// The library's text.
+/// The text that the library writes.
 fn text(found: &sys::norm_explanation_t, remedies: *const sys::norm_remedy_t) -> String {
-    // SAFETY: the explanation and the remedies, if there are any, are whole, and 0 bytes are written.
+    // SAFETY: the explanation is valid, and so are the remedies unless NULL; 0 bytes are written.
     let size = unsafe { sys::norm_explanation_text(found, remedies, ptr::null_mut(), 0) };
     let mut bytes = vec![0u8; size];
-    // SAFETY: as above, and the buffer has the size.
+    // SAFETY: as above, and the buffer has this size.
     unsafe { sys::norm_explanation_text(found, remedies, bytes.as_mut_ptr().cast(), size) };
     let text = CStr::from_bytes_until_nul(&bytes).unwrap_or_default();
     text.to_string_lossy().into_owned()

@@ -77,7 +77,7 @@ impl Packing {
     }
 }
 
-/// The inputs' descriptors.
+/// The descriptors of the inputs.
 #[derive(Clone, Copy, Debug)]
 enum Inputs<'b> {
     Packed(&'b MemoryDesc, Packing),

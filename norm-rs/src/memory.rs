@@ -170,7 +170,7 @@ impl<'a> Memory<'a> {
     /// read it, executions with the memory as an output may write it, and nothing else accesses it
     /// meanwhile, except readers of an input.
     pub unsafe fn from_raw(engine: &Engine, desc: &MemoryDesc, data: *mut u8) -> Result<Self> {
-        // The library's mark for "allocate" is no address of a buffer.
+        // This value means "allocate" and is not the address of a buffer.
         if data.cast() == sys::NORM_MEMORY_ALLOCATE {
             return Err(Error::invalid("data", "is not an address"));
         }

@@ -18,7 +18,7 @@ pub const MAX_NDIMS: usize = sys::NORM_MAX_NDIMS as usize;
 /// Up to [`MAX_NDIMS`] dimensions or strides. Dereferences to a slice.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Dims {
-    // Entries from `len` on are 0, so that equality may compare whole arrays.
+    // Entries from `len` on are 0: equality compares whole arrays.
     entries: [usize; MAX_NDIMS],
     len: usize,
 }
@@ -137,7 +137,7 @@ impl MemoryDesc {
         Self::from_parts(dims, data_type, Some(strides))
     }
 
-    /// The descriptor of no tensor.
+    /// The empty descriptor.
     pub(crate) fn empty() -> Result<Self> {
         Self::from_parts(&[], DataType::F32, None)
     }
@@ -190,7 +190,7 @@ impl MemoryDesc {
         unsafe { Handle::create(store) }.map(Self)
     }
 
-    /// A descriptor that C owns, to ask it.
+    /// Borrows a descriptor that C owns.
     ///
     /// # Safety
     /// `desc` is valid as long as the result is used.
@@ -325,7 +325,7 @@ impl MemoryDesc {
         unsafe { sys::norm_memory_desc_get_size(self.as_ptr()) }
     }
 
-    /// Whether the first rows of this tensor, which is dense, have a descriptor, which is dense, too.
+    /// Whether this tensor and `rows` are dense, and `rows` has the layout of this tensor's first rows.
     pub(crate) fn begins_with(&self, rows: &Self) -> bool {
         let (dims, fewer) = (self.dims(), rows.dims());
         let (Some((count, rest)), Some((less, others))) = (dims.split_first(), fewer.split_first())

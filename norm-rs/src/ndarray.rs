@@ -31,7 +31,7 @@ use crate::tensors::{
     softmax as run_softmax,
 };
 
-/// Most dimensions of normalization.
+/// The most dimensions that normalization supports.
 const NORM_RANK: usize = 5;
 
 /// Describes an array. A vector is one row if `rows` is set.
@@ -42,7 +42,7 @@ fn tensor<T: Element, D: Dimension>(
 ) -> Result<Tensor> {
     let (mut dims, mut strides) = (array.shape().to_vec(), Vec::with_capacity(array.ndim()));
     for (axis, (&dim, &stride)) in dims.iter().zip(array.strides()).enumerate() {
-        // The stride of an axis without a second index means nothing.
+        // The stride of an axis without a second index is arbitrary.
         let stride = if dim < 2 { 1 } else { stride };
         strides.push(usize::try_from(stride).map_err(|_| {
             Error::invalid(
@@ -91,7 +91,7 @@ fn output<'a, T: Element, D: Dimension>(
     Ok(unsafe { Output::from_raw(tensor, array.as_mut_ptr().cast()) })
 }
 
-/// Two arrays of the same dimensions.
+/// Describes two arrays of the same dimensions.
 fn apart<'a, S: Element, T: Element, D: Dimension>(
     [from_name, to_name]: [&'static str; 2],
     from: &'a ArrayRef<S, D>,
@@ -118,7 +118,7 @@ fn same_dims<S, T, D: Dimension>(
     ))
 }
 
-/// A parameter, which is contiguous.
+/// Describes a parameter, which is contiguous.
 fn vector<'a, P: Parameter>(
     name: &'static str,
     array: Option<&'a ArrayRef1<P>>,

@@ -83,7 +83,7 @@ pub(crate) unsafe extern "C" fn run_on_pool(
 /// One bit per piece: claimed or not.
 struct Claims {
     count: usize,
-    /// Enough for all but the largest problems, so that executions do not allocate.
+    /// Enough for all but the largest problems: their executions do not allocate.
     inline: [AtomicU64; Self::INLINE],
     overflow: Vec<AtomicU64>,
 }

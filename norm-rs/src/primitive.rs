@@ -378,10 +378,10 @@ pub(crate) fn execute_many(stream: &Stream<'_>, calls: &[Call<'_>]) -> Result<()
     // At most Arg::COUNT and two for each post-operation.
     let nargs: Vec<_> = calls.iter().map(|call| call.pairs.len() as i32).collect();
     let args: Vec<_> = calls.iter().map(|call| call.pairs.as_ptr()).collect();
-    // More calls than an i32 counts do not fit in memory.
+    // The list fits in memory, so its length fits i32.
     let count = calls.len() as i32;
-    // SAFETY: as in `execute`, which checks as `with` did. The calls borrow their outputs exclusively, so none of them writes what another one
-    // accesses.
+    // SAFETY: as in `execute`; `with` made the same checks. The calls borrow their outputs exclusively, so none of
+    // them writes what another one accesses.
     let status = unsafe {
         sys::norm_primitive_execute_many(
             count,

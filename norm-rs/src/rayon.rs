@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::stream::Stream;
 
-/// Most threads that [`Stream::set_parallel_for`] takes.
+/// The most threads that [`Stream::set_parallel_for`] accepts.
 const MAX_THREADS: usize = 255;
 
 /// Runs `body` for each index below `count` on the threads of the current pool.

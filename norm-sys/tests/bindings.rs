@@ -21,9 +21,9 @@ fn generate() -> Option<String> {
             )
             .generate()
     });
-    // A missing libclang is a panic in clang-sys; a bad header is an error.
+    // clang-sys panics if libclang is missing; a bad header is an error.
     let text = made.ok()?.expect("bindgen reads norm.h").to_string();
-    // The sizes and offsets that bindgen records are those of pointers of 64 bits.
+    // The sizes and offsets that bindgen records are those of 64-bit pointers.
     Some(text.replace("const _: () = {", "#[cfg(target_pointer_width = \"64\")]\nconst _: () = {"))
 }
 

@@ -10,7 +10,7 @@ use super::view::{Buffer, check_parameter, input, on_cpu, refused, vector};
 use crate::layer_normalization::Flags;
 use crate::tensors::{Backward, Forward, Pair, Statistics};
 
-/// Most dimensions that the primitive takes.
+/// The most dimensions that the primitive supports.
 const RANK: usize = 5;
 
 /// Layer normalization along the last dimension: `(src - mean) / sqrt(variance + epsilon) * scale +
@@ -79,7 +79,7 @@ fn apply(
     }
 }
 
-/// What the arguments after the first are.
+/// The arguments after the first one.
 #[derive(Clone, Copy, PartialEq)]
 enum Parameters {
     None,
@@ -88,7 +88,7 @@ enum Parameters {
     Both,
 }
 
-/// One application: it keeps the statistics for its backward pass.
+/// One application. It keeps the statistics for its backward pass.
 struct Normalization {
     norm: Flags,
     epsilon: f32,
@@ -114,7 +114,7 @@ impl Normalization {
         let mut dst = Buffer::like(&src)?;
         let call = Forward { norm: self.norm, epsilon: self.epsilon, scale, shift };
         let statistics = call.training(Pair::Apart(src, dst.output(dims)?)).map_err(Error::wrap)?;
-        // A second execution of this application has the same tensors.
+        // A second execution has the same tensors and therefore the same statistics.
         let _ = self.statistics.set(statistics);
         Ok((dst.into_storage(), Shape::from(dims)))
     }

@@ -12,7 +12,7 @@ pub(super) fn refused(name: &str, reason: impl std::fmt::Display) -> Error {
     Error::msg(format_args!("{name} {reason}"))
 }
 
-/// The elements of a tensor from its first on, how many follow, and their type.
+/// The address of a tensor's first element, the number of elements from there on, and their type.
 fn elements(
     name: &str,
     storage: &CpuStorage,
@@ -90,7 +90,7 @@ pub(super) enum Buffer {
 }
 
 impl Buffer {
-    /// Zeros, as many and of the type as a tensor's elements.
+    /// Zeros of the type and number of a tensor's elements.
     pub(super) fn like(input: &Input<'_>) -> Result<Self> {
         let len = input.tensor.shape.dims().iter().product();
         let dtype = match input.tensor.data_type {

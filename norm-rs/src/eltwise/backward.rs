@@ -97,7 +97,7 @@ impl<'b> BackwardBuilder<'b> {
     }
 }
 
-/// The algorithm whose gradient is computed from dst.
+/// The algorithm that computes the gradient from dst.
 fn of_dst(function: Eltwise) -> Result<sys::norm_alg_kind_t> {
     Ok(match function {
         Eltwise::Relu => sys::norm_eltwise_relu_use_dst_for_bwd,

@@ -13,7 +13,7 @@ use crate::memory_desc::MemoryDesc;
 use crate::primitive::{Arg, Args};
 use crate::sdpa::dim;
 
-/// Room for arguments: attention has keys, values, table, lengths and, for quantized keys and values, their scales.
+/// The most arguments: keys, values, table, lengths and, if keys and values are quantized, their scales.
 const ROOM: usize = 8;
 
 /// Arguments that the cache owns.
@@ -24,7 +24,7 @@ struct Lent {
 }
 
 impl Lent {
-    /// What `get` writes for the room that it is told.
+    /// The arguments that `get` writes. It is called with the size of the array.
     fn new(
         get: impl FnOnce(*mut i32, *mut sys::norm_exec_arg_t) -> sys::norm_status_t,
     ) -> Result<Self> {
@@ -45,7 +45,7 @@ impl Lent {
             let mut all = Arg::ALL.iter().filter(|arg| arg.is_of(kind));
             let Some(&arg) = all.find(|arg| arg.to_c() == pair.arg) else { continue };
             let mut data = ptr::null_mut();
-            // SAFETY: the memory is the cache's, which is borrowed, and so is its descriptor; `data` is a place for the
+            // SAFETY: the memory and its descriptor belong to the cache, which is borrowed; `data` is a place for the
             // answer.
             let desc = unsafe {
                 check(sys::norm_memory_get_data_handle(pair.memory, &mut data))?;
@@ -57,7 +57,7 @@ impl Lent {
     }
 }
 
-// SAFETY: the memories belong to a cache, which is Send, and which the owner of this borrows exclusively.
+// SAFETY: the memories belong to a cache, which is Send and which the owner of this borrows exclusively.
 unsafe impl Send for Lent {}
 
 /// The arguments with which attention reads a layer: keys, values, page table, key lengths, and the scales of quantized
@@ -131,8 +131,8 @@ impl KvCache {
         let numbers = sequences.iter().map(|sequence| self.number(*sequence));
         let numbers = numbers.collect::<Result<Vec<_>>>()?;
         let count = count("sequences", numbers.len())?;
-        // SAFETY: the cache is valid and borrowed exclusively, until the result is dropped; there are `count` numbers, and
-        // `get` is told the room that there is.
+        // SAFETY: the cache is valid and borrowed exclusively until the result is dropped. There are `count` numbers, and
+        // `nargs` is the size of `args`.
         let lent = Lent::new(|nargs, args| unsafe {
             sys::norm_kv_cache_get_arguments(cache, layer, count, numbers.as_ptr(), nargs, args)
         })?;

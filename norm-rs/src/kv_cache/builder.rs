@@ -121,7 +121,7 @@ impl<'b> KvCacheBuilder<'b> {
     /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory).
     pub fn build(self) -> Result<KvCache> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(1);
-        // The keys that a token sees, its own among them.
+        // The number of keys that a token sees, including its own.
         let seen = self.window.keys().unwrap_or(0);
         let every = self.sequences.saturating_mul(self.tokens);
         let sizes = [
@@ -193,7 +193,7 @@ pub(super) fn descs(
     let mut found = [ptr::null_mut(); 4];
     let [key, value, table, rope_dst] = &mut found;
     let rope_dst = if with_rope { rope_dst } else { ptr::null_mut() };
-    // SAFETY: the cache is valid, and descriptors may be left out; on success descriptors that the caller owns are stored.
+    // SAFETY: the cache is valid, and descriptors may be NULL; on success descriptors that the caller owns are stored.
     check(unsafe { sys::norm_kv_cache_get_descs(cache.as_ptr(), 1, key, value, table, rope_dst) })?;
     // SAFETY: the descriptor was stored above, or is NULL.
     Ok(found.map(|desc| unsafe { MemoryDesc::owned(desc) }.ok()))

@@ -72,7 +72,7 @@ use crate::stream::Stream;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sequence {
     number: sys::norm_dim_t,
-    /// That of the cache; from 1 on.
+    /// The id of the cache, 1 or more.
     cache: u64,
 }
 
@@ -138,7 +138,7 @@ pub struct Stats {
 /// ```
 pub struct KvCache {
     handle: Handle<sys::norm_kv_cache>,
-    /// Not that of any other cache of the program.
+    /// Unique in the program.
     id: u64,
     data_type: DataType,
     layers: usize,
@@ -149,7 +149,7 @@ pub struct KvCache {
     rope_dst: Option<MemoryDesc>,
     /// The columns of the page table.
     columns: usize,
-    /// The keys that a token sees in a ring, and the first tokens that are kept; `None` if all are.
+    /// For a ring, the number of keys that a token sees and of first tokens that are kept; `None` if all tokens are kept.
     kept: Option<(usize, usize)>,
 }
 
@@ -333,9 +333,9 @@ impl KvCache {
         values: sys::norm_memory_t,
     ) -> Result<()> {
         let (cache, layer) = (self.handle.as_ptr(), dim("layer", layer)?);
-        // SAFETY: the cache is valid and borrowed exclusively, so no execution has its memories; the rest is the caller's
-        // promise. A memory has a buffer of its descriptor's size, which is not the cache's: its own are never lent
-        // as a `Memory`.
+        // SAFETY: the cache is valid and borrowed exclusively, so no execution uses its memories; the rest is guaranteed
+        // by the caller. The buffers of `keys` and `values` have the sizes of their descriptors. They are not the
+        // cache's, which are never lent as a `Memory`.
         let status =
             unsafe { sys::norm_kv_cache_write(cache, stream.as_ptr(), layer, keys, values) };
         stream.resume_panic();
@@ -373,7 +373,7 @@ impl KvCache {
     /// quantize. Have it write a tensor, and pass that to [`write`](Self::write).
     pub fn rope_dst_desc(&self) -> Result<&MemoryDesc> {
         if self.rope_dst.is_none() {
-            // The library says why.
+            // The library's error gives the reason.
             builder::descs(&self.handle, true)?;
         }
         self.rope_dst.as_ref().ok_or(Error::defect("the cache has no descriptor for rope"))

@@ -22,7 +22,7 @@ impl KvCache {
         keys: Heads<&[T]>,
         values: Heads<&[T]>,
     ) -> Result<()> {
-        // Rows of keys are rows of values here: attention alone has the last two dimensions exchanged.
+        // Keys have the same layout as values here: only attention swaps the last two dimensions.
         let engine = Engine::cpu()?;
         let keys = input(&engine, "keys", &keys, None)?;
         let values = input(&engine, "values", &values, None)?;

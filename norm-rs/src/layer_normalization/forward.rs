@@ -123,7 +123,7 @@ impl<'b> ForwardBuilder<'b> {
     }
 }
 
-/// The dimensions and type of a tensor, with the layout open.
+/// The dimensions and type of a tensor, with any layout.
 pub(crate) fn any_like(src: &MemoryDesc) -> Result<MemoryDesc> {
     let data_type = src.data_type().ok_or_else(|| {
         Error::invalid("src", "is an empty descriptor; describe its dimensions and type")

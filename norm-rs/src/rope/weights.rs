@@ -42,19 +42,19 @@ pub enum Scaling<'a> {
         factor: f64,
         /// The length that the model was trained for.
         trained: f64,
-        /// The length now.
+        /// The current length.
         current: f64,
     },
-    /// `YaRN`: `[factor, trained length, beta_fast, beta_slow, mscale, mscale_all_dim, truncate, magnitude]`, those
-    /// from the third on as far as they are known.
+    /// `YaRN`: `[factor, trained length, beta_fast, beta_slow, mscale, mscale_all_dim, truncate, magnitude]`. The
+    /// last ones may be omitted, up to the third.
     Yarn(&'a [f64]),
     /// Llama 3.1.
     Llama3 {
-        /// Of long waves.
+        /// The factor for long waves.
         factor: f64,
         /// Waves longer than the trained length over this are long.
         low_freq_factor: f64,
-        /// Waves shorter than the trained length over this stay.
+        /// Waves shorter than the trained length over this are unchanged.
         high_freq_factor: f64,
         /// The length that the model was trained for.
         trained: f64,
@@ -98,7 +98,7 @@ pub fn frequencies(scaling: Scaling<'_>, rotary_dims: usize, base: f64) -> Resul
     let (code, parameters) = scaling.to_c();
     let dims = to_c("rotary_dims", rotary_dims)?;
     let count = i32::try_from(parameters.len()).unwrap_or(i32::MAX);
-    // Sizes that the function refuses get no memory.
+    // The function rejects larger sizes, so nothing is allocated for them.
     let room = if rotary_dims <= 1 << 20 { rotary_dims.max(2) / 2 } else { 1 };
     let (mut values, mut magnitude) = (vec![0.0; room], 1.0);
     // SAFETY: there are as many parameters and there is room for as many values as stated.

@@ -179,7 +179,7 @@ impl<'b> Common<'b> {
         }
     }
 
-    /// The dst that was asked for, or one with the layout of queries.
+    /// The requested dst, or one with the layout of queries.
     fn resolved_dst(&self) -> Result<MemoryDesc> {
         if let Some(dst) = self.dst {
             return Ok(dst.clone());
@@ -192,7 +192,7 @@ impl<'b> Common<'b> {
         MemoryDesc::with_tag(&dims, data_type, Tag::Any)
     }
 
-    /// The scale that was asked for, or `1/sqrt(D)`.
+    /// The requested scale, or `1/sqrt(D)`.
     fn resolved_scale(&self) -> f32 {
         let usual = || {
             let size = self.query.dims().last().map_or(1, |size| *size);

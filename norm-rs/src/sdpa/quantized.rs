@@ -34,7 +34,7 @@ impl<'a> Scales<'a> {
         attr.set_scales(Arg::Keys, 11)?;
         attr.set_scales(Arg::Values, 7)?;
         let ([b, g, t, _], [bv, gv, tv, _]) = (*key_dims, *value_dims);
-        // The library has the last two dimensions of keys exchanged.
+        // The library swaps the last two dimensions of keys.
         let keys = memory("key_scales", keys, [b, g, 1, t])?;
         let values = memory("value_scales", values, [bv, gv, tv, 1])?;
         Ok(Self { attr, memories: [keys, values] })

@@ -39,8 +39,7 @@ impl<S> Heads<S> {
         self.dims
     }
 
-    /// The descriptor, if a slice of `len` elements is large enough. The library has the last two dimensions of keys
-    /// exchanged.
+    /// The descriptor, if a slice of `len` elements is large enough. The library swaps the last two dimensions of keys.
     fn desc<T: Element>(&self, name: &'static str, len: usize) -> Result<MemoryDesc> {
         let desc = match &self.strides {
             None => MemoryDesc::dense(&self.dims, T::DATA_TYPE),
@@ -57,7 +56,7 @@ impl<S> Heads<S> {
         if is_keys(name) { desc.permute_axes(&[0, 1, 3, 2]) } else { Ok(desc) }
     }
 
-    /// As [`desc`](Self::desc), of so many sequences whose rows follow each other, if they are packed.
+    /// As [`desc`](Self::desc), for `sequences` packed sequences. `None`: they are not packed.
     fn packed<T: Element>(
         &self,
         name: &'static str,
@@ -180,7 +179,7 @@ impl<'a> Options<'a> {
         })
     }
 
-    /// The sequences of queries and of keys, if they are packed.
+    /// The numbers of sequences of queries and of keys, if they are packed.
     pub(crate) fn packed(&self) -> [Option<usize>; 2] {
         let sequences = |offsets: &[i32]| offsets.len().saturating_sub(1);
         [self.query_offsets.map(sequences), self.key_offsets.map(sequences)]
@@ -311,7 +310,7 @@ pub fn attention_training<T: Parameter, D: Parameter>(
     forward(q, [k, v], None, options, (dst, Some(log_sum_exp)))
 }
 
-/// Attention, with the scales of quantized keys and of values, and the logarithms of the sums.
+/// Attention, with scales of quantized keys and values, and log-sum-exp.
 pub(super) fn forward<T: Parameter, K: Element, D: Parameter>(
     q: Heads<&[T]>,
     [k, v]: [Heads<&[K]>; 2],

@@ -107,7 +107,7 @@ fn along<S: Float, P: Parameter, D: Float>(
         let count = dims.len();
         return Err(Error::invalid("axis", format_args!("is {axis}; dims has {count} dimensions")));
     };
-    // The dimensions before the axis, and those after it, are one each.
+    // Joins the dimensions before the axis, and those after it.
     let (outer, inner) = (product_of(&dims[..axis])?, product_of(&dims[axis + 1..])?);
     let input = Input::along("src", src, [outer, len, inner])?;
     let output = Output::along("dst", dst, [outer, len, inner])?;

@@ -145,8 +145,7 @@ struct Cache {
 }
 
 impl Cache {
-    // The instruction-set limit may change between calls and governs new primitives, so it is part
-    // of the key.
+    // The instruction-set limit applies to new primitives and may change between calls, so it is part of the key.
     fn get(&mut self, problem: &Problem, isa: CpuIsa) -> Result<Rc<Plan>> {
         let found = self.plans.iter().position(|plan| plan.problem == *problem && plan.isa == isa);
         match found {
@@ -168,7 +167,7 @@ thread_local! {
 /// The primitive for a problem, from the cache or new.
 pub(super) fn plan(problem: &Problem) -> Result<Rc<Plan>> {
     let isa = effective_cpu_isa();
-    // The cache is gone while the thread destroys its thread-local values.
+    // The cache no longer exists while the thread destroys its thread-local values.
     CACHE
         .try_with(|cache| cache.borrow_mut().get(problem, isa))
         .unwrap_or_else(|_| Plan::new(problem, isa).map(Rc::new))

@@ -43,7 +43,7 @@ impl<'a> Bindings<'a> {
         plan.execute(args)
     }
 
-    /// Binds a pair of tensors whose descriptors the plan has.
+    /// Binds a pair of tensors with the plan's descriptors.
     fn pair(&mut self, plan: &Plan, pair: Pair<'a>, [from, to]: [Arg; 2]) -> Result<()> {
         let (from_desc, to_desc) = match from {
             Arg::Src => (&plan.data, &plan.dst),
@@ -223,7 +223,7 @@ impl<'a> Backward<'a> {
         Ok(())
     }
 
-    /// The type of the parameters' gradients, which is one.
+    /// The type of the gradients of both parameters.
     fn diff_type(&self) -> Result<DataType> {
         let data_type = |output: &Option<Output<'_>>| output.as_ref().map(|o| o.tensor.data_type);
         one_type(
@@ -235,7 +235,7 @@ impl<'a> Backward<'a> {
     }
 }
 
-/// Checks the lengths of scale and shift, and returns their type, which is one.
+/// Checks the lengths of scale and shift, and returns the type of both.
 fn parameters(cols: usize, scale: Option<Input<'_>>, shift: Option<Input<'_>>) -> Result<DataType> {
     for (name, parameter) in [("scale", scale), ("shift", shift)] {
         expect_len(name, parameter.map_or(cols, |p| p.tensor.shape.cols()), cols)?;
@@ -244,7 +244,7 @@ fn parameters(cols: usize, scale: Option<Input<'_>>, shift: Option<Input<'_>>) -
     one_type("shift", data_type(shift), "scale", data_type(scale))
 }
 
-/// The type that two tensors share if both are there; f32 if neither is.
+/// The common type of the tensors that are present; f32 if neither is.
 fn one_type(
     name: &'static str,
     data_type: Option<DataType>,

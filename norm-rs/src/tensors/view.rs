@@ -15,7 +15,7 @@ pub(crate) const RANK: usize = 6;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Shape {
     ndims: usize,
-    // Entries from `ndims` on are 0, so that equality may compare whole arrays.
+    // Entries from `ndims` on are 0: equality compares whole arrays.
     dims: [usize; RANK],
     strides: [usize; RANK],
 }
@@ -49,8 +49,7 @@ impl Shape {
         let mut shape = Self { ndims: dims.len(), dims: [0; RANK], strides: [0; RANK] };
         shape.dims.get_mut(..dims.len())?.copy_from_slice(dims);
         for (to, (&dim, &stride)) in shape.strides.iter_mut().zip(dims.iter().zip(strides)) {
-            // The stride of a dimension without a second index is arbitrary; equal tensors shall
-            // have equal keys.
+            // The stride of a dimension without a second index is arbitrary; equal tensors must have equal keys.
             *to = if dim < 2 { 1 } else { stride };
         }
         Some(shape)
@@ -197,7 +196,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// A tensor and the result of the same dimensions, which may take its place.
+/// A tensor, and a result of the same dimensions that may share its memory.
 pub(crate) enum Pair<'a> {
     Apart(Input<'a>, Output<'a>),
     InPlace(Output<'a>),
@@ -228,7 +227,7 @@ pub(crate) fn rows(name: &'static str, len: usize, cols: usize) -> Result<usize>
 
 /// Rejects a slice that does not hold exactly these rows.
 fn expect_rows(name: &'static str, len: usize, rows: usize, cols: usize) -> Result<()> {
-    // Statistics can be of rows that no slice holds.
+    // The statistics may claim more rows than any slice holds.
     let expected = rows.saturating_mul(cols);
     if len == expected {
         return Ok(());

@@ -1,5 +1,4 @@
-//! The cache of keys and values: the bits of plain tensors in every kind and step; forks, full pools, rings, rope; what is
-//! refused.
+//! The KV cache: the same bits as plain tensors for every kind of cache and step; forks, full pools, rings, errors.
 
 use norm_rs::kv_cache::{KvCache, KvCacheBuilder, Rows, Sequence};
 use norm_rs::primitive::Arg;
@@ -15,16 +14,16 @@ const SIZE: usize = 8;
 const VALUE: usize = 6;
 const TOKENS: usize = 300;
 
-/// The tokens of a sequence: heads x tokens x elements.
+/// A sequence: heads x tokens x elements.
 struct Story<T> {
     q: Vec<T>,
     k: Vec<T>,
     v: Vec<T>,
-    /// What attention over plain tensors makes of them.
+    /// The result of attention on plain tensors.
     dst: Vec<T>,
 }
 
-/// The elements of some tokens of a list of heads x tokens x elements.
+/// The elements of a range of tokens of a list of heads x tokens x elements.
 fn part<T: Copy>(list: &[T], size: usize, (from, to): (usize, usize)) -> Vec<T> {
     let heads = list.chunks(TOKENS * size);
     heads.flat_map(|head| &head[from * size..to * size]).copied().collect()
@@ -50,7 +49,7 @@ impl<T: Number + norm_rs::Parameter> Story<T> {
         Ok(Self { q, k, v, dst })
     }
 
-    /// Writes some tokens, and compares what attention makes of them.
+    /// Writes a range of tokens, and checks attention of their queries.
     fn step(
         &self,
         cache: &mut KvCache,
@@ -106,7 +105,7 @@ fn follows<T: Number + norm_rs::Parameter>() -> Result<()> {
         let stats = cache.stats()?;
         assert_eq!((stats.copied_pages, stats.shared_pages, stats.sequences), (0, 0, 1));
         if ring {
-            // Of 146 tokens in pages of 7: the last window and step, and a page of first tokens.
+            // 146 tokens would need 21 pages of 7. A ring keeps those of the last window and step, and of first tokens.
             assert!(stats.used_pages < 146usize.div_ceil(7), "{stats:?}");
         }
     }
@@ -119,7 +118,7 @@ fn the_bits_of_plain_tensors() -> Result<()> {
     follows::<bf16>()
 }
 
-/// One primitive for two sequences of different lengths, and for one beside an empty place.
+/// One primitive for two sequences of different lengths, and for one next to an empty slot.
 #[test]
 fn one_primitive_serves_every_step() -> Result<()> {
     let (engine, plain) = (Engine::cpu()?, options(Window::None, 0));
@@ -155,7 +154,7 @@ fn one_primitive_serves_every_step() -> Result<()> {
         let expected = together(|s| &s.dst, VALUE);
         assert_eq!(bits(dst.as_slice::<f32>()?), bits(&expected), "token {token}");
 
-        // An empty place, named or left out, gives zeros; the other sequence is where it was.
+        // An empty slot, named or omitted, gives zeros; the other sequence keeps its slot.
         for list in [&[both[0]][..], &[both[0], Sequence::NONE]] {
             let layer = cache.sdpa_args(0, list)?;
             primitive.with(ForwardArgs::cached(&q, layer, &mut dst)?).map(|call| {
@@ -194,7 +193,7 @@ fn a_fork_copies_one_page() -> Result<()> {
 }
 
 impl Story<f32> {
-    /// Attention of the last token once more, without a step.
+    /// Repeats attention of the last token without a step.
     fn step_of_none(
         &self,
         cache: &mut KvCache,
@@ -245,7 +244,7 @@ fn a_full_cache_changes_nothing() -> Result<()> {
     Ok(())
 }
 
-/// Rope writes the keys that it writes without a cache.
+/// Rope writes the same keys to a cache as to a tensor.
 #[test]
 fn rope_writes_keys() -> Result<()> {
     let engine = Engine::cpu()?;
@@ -271,7 +270,7 @@ fn rope_writes_keys() -> Result<()> {
     let mut rotated = Memory::new(&engine, &src)?;
     let args = rope::ForwardArgs::new(&keys, &mut rotated, &at).frequencies(&frequencies);
     plain.execute(&stream, args)?;
-    // Token 4 of the sequence is row 4 of the step, and the first of the sequence's second page.
+    // Token 4 of the sequence is row 4 of the step and the first token of the sequence's second page.
     let layer = cache.sdpa_args(1, &[sequence])?;
     let raw = layer.raw()?;
     let data = |arg| raw.iter().find(|raw| raw.arg == arg).unwrap().data;
@@ -352,7 +351,7 @@ fn errors_say_what_to_change() -> Result<()> {
     let lengths = Options { key_lengths: Some(&[1]), ..Options::default() };
     refused(run(&[Sequence::NONE], lengths), InvalidArguments, &["key_lengths"]);
 
-    // A ring is for its window.
+    // Attention to a ring needs the ring's window.
     let mut ring = sized(KvCache::ring(&engine, DataType::F32, 4, Window::BeforeSelf(9)))?;
     let sequence = ring.new_sequence()?;
     let mut run = |options: Options<'_>| {
@@ -366,7 +365,7 @@ fn errors_say_what_to_change() -> Result<()> {
     Ok(())
 }
 
-/// Threads may read lengths of one cache, and a cache may move.
+/// Threads may read the lengths of one cache, and a cache may move to another thread.
 #[test]
 fn threads() -> Result<()> {
     let engine = Engine::cpu()?;
@@ -386,7 +385,8 @@ fn threads() -> Result<()> {
     Ok(())
 }
 
-/// Keys and values of a byte, with scales for each token and head: near those of plain tensors, through a fork and a truncation.
+/// 8-bit keys and values with scales for each token and head are close to plain tensors, through a fork and a
+/// truncation.
 #[test]
 fn quantized_caches() -> Result<()> {
     let (engine, plain) = (Engine::cpu()?, options(Window::None, 0));

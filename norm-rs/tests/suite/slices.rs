@@ -18,7 +18,7 @@ const EPSILON: f32 = 1e-3;
 const NONE: Option<&[f32]> = None;
 
 /// The functions of one normalization, for rows of `S`, parameters of `P` and results of `D`.
-#[expect(clippy::type_complexity, reason = "each signature stands once, here")]
+#[expect(clippy::type_complexity, reason = "each signature appears once, here")]
 struct Norm<S, P, D> {
     flags: Flags,
     to: fn(&[S], usize, Option<&[P]>, Option<&[P]>, f32, &mut [D]) -> Result<()>,

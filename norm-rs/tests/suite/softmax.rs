@@ -53,7 +53,7 @@ fn backward(algorithm: Algorithm, dst: &[f64], diff_dst: &[f64], cols: usize) ->
 }
 
 /// The functions of one algorithm.
-#[expect(clippy::type_complexity, reason = "each signature stands once, here")]
+#[expect(clippy::type_complexity, reason = "each signature appears once, here")]
 struct Functions<S, D> {
     algorithm: Algorithm,
     to: fn(&[S], usize, &mut [D]) -> Result<()>,
