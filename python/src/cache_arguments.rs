@@ -49,7 +49,7 @@ pub(crate) fn each<T: Copy + for<'x> FromPyObjectOwned<'x>>(
     Err(PyValueError::new_err(format!("{name} has {len} entries: pass one for each of {count}")))
 }
 
-/// The numbers of sequences: one, or a list, in which None marks an empty slot.
+/// The numbers of sequences: one, or a list, in which None marks an empty place.
 pub(crate) fn numbers(given: &Bound<'_, PyAny>) -> PyResult<Vec<Option<i64>>> {
     if let Ok(one) = given.extract::<i64>() {
         return Ok(vec![Some(one)]);

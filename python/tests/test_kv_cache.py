@@ -62,7 +62,7 @@ def test_bits_of_plain_arrays(kind, dtype):
 
 
 def test_several_sequences():
-    """Padded with different lengths, packed, and next to empty slots."""
+    """Padded with different lengths, packed, and next to empty places."""
     stories = [story(seed=10 * i) for i in range(3)]
     expected = [libnorm.attention(*own, causal="bottom_right") for own in stories]
     own = cache(sequences=4, page_size=8)

@@ -219,7 +219,7 @@ impl Cache {
         }
     }
 
-    /// Fills the page table and the lengths of the sequences whose layer is about to be read; -1 marks an empty slot.
+    /// Fills the page table and the lengths of the sequences whose layer is about to be read; -1 marks an empty place.
     pub(crate) fn fill(&mut self, layer: usize, sequences: &[i64]) -> Result<()> {
         self.check_written(layer, sequences)?;
         if sequences.len() > self.shape.sequences {

@@ -118,7 +118,7 @@ fn the_bits_of_plain_tensors() -> Result<()> {
     follows::<bf16>()
 }
 
-/// One primitive for two sequences of different lengths, and for one next to an empty slot.
+/// One primitive for two sequences of different lengths, and for one next to an empty place.
 #[test]
 fn one_primitive_serves_every_step() -> Result<()> {
     let (engine, plain) = (Engine::cpu()?, options(Window::None, 0));
@@ -154,7 +154,7 @@ fn one_primitive_serves_every_step() -> Result<()> {
         let expected = together(|s| &s.dst, VALUE);
         assert_eq!(bits(dst.as_slice::<f32>()?), bits(&expected), "token {token}");
 
-        // An empty slot, named or omitted, gives zeros; the other sequence keeps its slot.
+        // An empty place, named or omitted, gives zeros; the other sequence keeps its place.
         for list in [&[both[0]][..], &[both[0], Sequence::NONE]] {
             let layer = cache.sdpa_args(0, list)?;
             primitive.with(ForwardArgs::cached(&q, layer, &mut dst)?).map(|call| {
