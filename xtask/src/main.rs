@@ -12,7 +12,7 @@ use std::time::Instant;
 const HELP: &str = "\
 Usage: cargo xtask TASK [ARGUMENTS]
 
-  quick   Format, clippy, unit tests, layering, documents and three small benchdnn batches
+  quick   Format, clippy, unit tests, layering, documents and four small benchdnn batches
   full    Everything that must hold before a change lands: runs .ci/run
   bench   cargo bench -p norm-benches; ARGUMENTS go to criterion
   fuzz [short | TARGET [SECONDS]]
