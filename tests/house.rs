@@ -77,7 +77,7 @@ fn verdict(size: usize, most: usize, listed: Option<usize>) -> Option<String> {
 
 #[test]
 fn files_are_short() {
-    let all = files(&["rs", "c", "h", "hpp", "py"]);
+    let all = files(&["rs", "c", "cpp", "h", "hpp", "py"]);
     assert!(all.len() > 100, "only {} files were found", all.len());
     let mut wrong = Vec::new();
     for file in &all {

@@ -163,31 +163,6 @@ static void layouts(const norm::engine &engine) {
     EXPECT(got[0] == 1 && got[1] == 4 && got[5] == 6);
 }
 
-static void softmax() {
-    using norm::memory;
-    using dt = memory::data_type;
-    using tag = memory::format_tag;
-    norm::engine engine(norm::engine::kind::cpu, 0);
-    norm::stream stream(engine);
-    const memory::desc desc({2, 2}, dt::f32, tag::ab);
-    float src[] = {0, 0, 1, 1}, dst[4] = {}, diff_dst[] = {1, 3, 0, 0}, diff_src[4] = {};
-    const norm::softmax_forward::primitive_desc forward(engine,
-            norm::prop_kind::forward_training, norm::algorithm::softmax_accurate, desc, desc, 1);
-    EXPECT(forward.get_axis() == 1 && to_string(forward.get_algorithm()) == "softmax_accurate");
-    norm::softmax_forward(forward).execute(stream,
-            {{NORM_ARG_SRC, memory(desc, engine, src)}, {NORM_ARG_DST, memory(desc, engine, dst)}});
-    EXPECT(dst[0] == 0.5f && dst[1] == 0.5f && dst[2] == 0.5f && dst[3] == 0.5f);
-    const norm::softmax_backward::primitive_desc backward(engine,
-            norm::algorithm::softmax_accurate, desc, desc, desc, 1, forward);
-    EXPECT(backward.get_axis() == 1);
-    EXPECT(backward.get_algorithm() == norm::algorithm::softmax_accurate);
-    norm::softmax_backward(backward).execute(stream,
-            {{NORM_ARG_DST, memory(desc, engine, dst)},
-                    {NORM_ARG_DIFF_DST, memory(desc, engine, diff_dst)},
-                    {NORM_ARG_DIFF_SRC, memory(desc, engine, diff_src)}});
-    EXPECT(diff_src[0] == -0.5f && diff_src[1] == 0.5f && diff_src[2] == 0 && diff_src[3] == 0);
-}
-
 static void attributes() {
     norm::primitive_attr attr;
     EXPECT(attr.get_fpmath_mode() == norm::fpmath_mode::strict && !attr.get_deterministic());
