@@ -87,8 +87,9 @@ fn the_library_exports_what_the_header_declares() {
         std::fs::write(root().join("tests/symbols/libnorm.txt"), list).expect("it can be written");
     }
     let listed = committed("libnorm.txt");
-    // NORM_BLESS=1 cargo test --test consumers exports
-    expect_same(("declared", &declared), ("listed in tests/symbols/libnorm.txt", &listed));
+    let list = "listed in tests/symbols/libnorm.txt, which `NORM_BLESS=1 cargo test --release -p libnorm --test \
+                consumers exports` writes";
+    expect_same(("declared", &declared), (list, &listed));
     if !has("nm") {
         return;
     }
@@ -172,9 +173,9 @@ fn the_programs_call_every_function() {
         programs.iter().map(build).flat_map(|p| symbols("--undefined-only", &p)).collect()
     };
     let from_c = of_the_interface(called(C_PROGRAMS, Language::C99));
-    expect_same(("called from C", &from_c), ("declared", &declared));
+    expect_same(("called by a program of tests/c", &from_c), ("declared", &declared));
     let from_cpp = of_the_interface(called(CPP_PROGRAMS, Language::Cpp17));
-    expect_same(("called through norm.hpp", &from_cpp), ("declared", &declared));
+    expect_same(("called by tests/c/wrapper.cpp", &from_cpp), ("declared", &declared));
 }
 
 /// A new function must be called there, with failing allocations.
