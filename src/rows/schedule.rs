@@ -95,7 +95,6 @@ impl Caches {
 /// How the rows of a forward problem are read and written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
-    pub(crate) caches: Caches,
     /// Src and dst stay in the second-level caches of the cores at work.
     pub(crate) resident: bool,
     /// Dst is stored non-temporally.
@@ -123,7 +122,7 @@ impl Schedule {
         } else {
             both >= STREAMED_BYTES
         };
-        Self { caches, resident: both <= threads * caches.second, streams }
+        Self { resident: both <= threads * caches.second, streams }
     }
 
     /// Whether loads soon follow stores to the same offset in a page. Such loads wait for the stores (4K aliasing), and

@@ -3,8 +3,8 @@
 
 use super::schedule::{LongRows, Pipelining, SHORTEST_STRETCH};
 use crate::rows::statistics::{Statistics, mean_in_range, reciprocal, variance_is_usable};
-use crate::rows::{CHAIN_ROWS, ColumnSums, Schedule, Staged};
-use crate::simd::{Factors, FusedPostOps, LANES, Level, read_scalar};
+use crate::rows::{CHAIN_ROWS, ColumnSums, Staged};
+use crate::simd::{Factors, FusedPostOps, LANES, read_scalar};
 use crate::tensor::{DataType, RowMap};
 
 /// Where the statistics come from, and whether they are outputs.
@@ -45,12 +45,12 @@ pub(super) struct Forward {
     pub(super) factors: Factors,
     /// Fused post-operations.
     pub(super) post_ops: FusedPostOps,
-    pub(super) schedule: Schedule,
+    /// Whether src and dst stay in the second-level cache.
+    pub(super) resident: bool,
     /// Whether dst is stored non-temporally.
     pub(super) streams: bool,
     /// Whether src comes from memory, so that prefetching the next row pays.
     pub(super) prefetches: bool,
-    pub(super) level: Level,
     pub(super) long_rows: LongRows,
     pub(super) pipelining: Pipelining,
     /// How the statistics of short rows are computed.
@@ -65,7 +65,7 @@ impl Forward {
     pub(super) fn on(&self, staged: &Staged<'_>) -> Self {
         let [src, dst, _] = staged.tensors;
         // A stage is read again soon, so it should stay in the cache.
-        let long_rows = LongRows { streams: self.streams && !dst.staged, ..self.long_rows };
+        let streams = self.streams && !dst.staged;
         Self {
             src: src.address,
             src_type: src.data_type,
@@ -73,10 +73,9 @@ impl Forward {
             dst: dst.address,
             dst_type: dst.data_type,
             dst_rows: dst.rows,
-            streams: long_rows.streams,
+            streams,
             prefetches: self.prefetches && !src.staged,
-            long_rows,
-            pipelining: Pipelining::new(&long_rows, self.level),
+            pipelining: Pipelining::new(&self.long_rows, self.resident, streams),
             ..*self
         }
     }

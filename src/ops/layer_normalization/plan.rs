@@ -20,8 +20,9 @@ use norm_sys as sys;
 
 pub(super) struct Plan {
     pipeline: Pipeline,
-    level: Level,
     caches: Caches,
+    /// How forward may be pipelined.
+    long_rows: LongRows,
     /// Scale and shift.
     parameters: [Parameter; 2],
     /// Bytes of the scratchpad for scale.
@@ -68,10 +69,8 @@ impl Plan {
     fn new(p: &LayerNormalization, kernels: Option<(Level, &KernelTypes)>) -> Result<Self> {
         let forward = p.prop_kind.is_forward();
         let own = |desc| LayerNormalization::type_of(desc);
-        let types = match kernels {
-            Some((_, types)) => types.all(),
-            None => [own(&p.src), own(&p.dst), own(&p.diff_src)],
-        };
+        let unstaged = || [&p.src, &p.dst, &p.diff_src].map(own);
+        let types = kernels.map_or_else(unstaged, |(_, types)| types.all());
         let sums = match kernels {
             Some((level, types)) if !forward => {
                 let sums = Kind::new(p, level, types).sums;
@@ -107,8 +106,8 @@ impl Plan {
         let rounded_again = kernels.is_some_and(|(_, types)| types.rounds_again(forward));
         Ok(Self {
             pipeline,
-            level: level.unwrap_or(Level::Portable),
             caches: Caches::get(),
+            long_rows: long_rows(p, level, [types[0], types[1]]),
             parameters,
             scale_room,
             epsilon: exact(p.epsilon),
@@ -180,14 +179,6 @@ impl Plan {
         Factors::new(value(src), value(dst))
     }
 
-    /// The inputs of [`Pipelining::new`](super::schedule::Pipelining::new).
-    #[inline]
-    fn long_rows(&self, schedule: Schedule, streams: bool) -> LongRows {
-        let Pipeline { cols, types: [src, dst, _], .. } = self.pipeline;
-        let whole = self.stat_cols == cols && self.statistics != StatisticsUse::Given;
-        LongRows { cols, types: [src, dst], rms: self.rms, whole, schedule, streams }
-    }
-
     /// Runs `rows(job, first, last)` over all rows.
     pub(super) fn run_forward(
         &self,
@@ -208,7 +199,6 @@ impl Plan {
         let schedule =
             Schedule::new(self.caches, (pipeline.rows, pipeline.cols), (src_type, dst_type), width);
         let streams = schedule.streams && src != dst;
-        let long_rows = self.long_rows(schedule, streams);
         let job = Forward {
             cols: pipeline.cols,
             stat_cols: self.stat_cols,
@@ -231,10 +221,9 @@ impl Plan {
             post_ops: fused.as_ref().map_or(FusedPostOps::NONE, |ops| FusedPostOps::new(ops)),
             streams,
             prefetches: schedule.streams || (!self.rms && !schedule.resident),
-            schedule,
-            level: self.level,
-            long_rows,
-            pipelining: Pipelining::new(&long_rows, self.level),
+            resident: schedule.resident,
+            long_rows: self.long_rows,
+            pipelining: Pipelining::new(&self.long_rows, schedule.resident, streams),
             short: if self.statistics == StatisticsUse::Given { ShortRows::None } else { short },
         };
         if pipeline.cols == 0 {
@@ -371,6 +360,11 @@ fn statistics_use(p: &LayerNormalization) -> StatisticsUse {
         (false, PropKind::ForwardTraining) => StatisticsUse::Written,
         (false, _) => StatisticsUse::Hidden,
     }
+}
+
+fn long_rows(p: &LayerNormalization, level: Option<Level>, types: [DataType; 2]) -> LongRows {
+    let whole = p.stat_cols() == p.cols && statistics_use(p) != StatisticsUse::Given;
+    LongRows::new(level.unwrap_or(Level::Portable), p.cols, types, (p.flags.rms(), whole))
 }
 
 /// The argument ids and types of the scales of src and dst, if there are any.

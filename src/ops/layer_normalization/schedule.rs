@@ -1,7 +1,7 @@
 //! How the kernels of layer normalization order their work: the tuning constants, and what one execution derives from
 //! them. None changes a bit of the results. [`Schedule`] has what all operations share.
 
-use crate::rows::Schedule;
+use crate::rows::Caches;
 use crate::simd::{BLOCK, Level};
 use crate::tensor::DataType;
 
@@ -46,39 +46,60 @@ pub(super) const LONGEST_CHAINED_STREAMED: usize = 512;
 /// The longest for which the scalars of the next chain are computed before a chain is stored.
 pub(super) const LONGEST_CHAIN_AHEAD: usize = 256;
 
-/// The rows of a forward problem.
+/// What a forward problem determines about pipelining its rows, at creation.
 #[derive(Clone, Copy)]
 pub(super) struct LongRows {
-    pub(super) cols: usize,
-    pub(super) types: [DataType; 2],
-    pub(super) rms: bool,
-    /// Whether the statistics are computed, and over whole rows.
-    pub(super) whole: bool,
-    pub(super) schedule: Schedule,
-    /// Whether dst is stored non-temporally.
-    pub(super) streams: bool,
+    rms: bool,
+    /// Whether there are enough registers for two sweeps at once.
+    many_registers: bool,
+    f32_to_bf16: bool,
+    to_bf16: bool,
+    /// Whether the statistics are computed, over whole rows that are one block.
+    one_sweep: bool,
+    /// Bytes of a row of the larger of src and dst.
+    longest: usize,
+    /// Whether a row of src, one of dst and the next of each fit the first-level cache.
+    pair_fits: bool,
+    /// How many of the longer rows fit the first-level cache.
+    in_cache: usize,
 }
 
 impl LongRows {
-    /// Bytes of a row of src and of dst.
-    fn bytes(&self) -> [usize; 2] {
-        self.types.map(|data_type| self.cols * data_type.size())
+    /// For rows of `cols` columns of the types of src and dst. `whole` is whether the statistics are computed, and over
+    /// whole rows.
+    pub(super) fn new(
+        level: Level,
+        cols: usize,
+        [src, dst]: [DataType; 2],
+        (rms, whole): (bool, bool),
+    ) -> Self {
+        let caches = Caches::get();
+        let bytes = |data_type: DataType| cols.saturating_mul(data_type.size());
+        let longest = bytes(src).max(bytes(dst));
+        Self {
+            rms,
+            many_registers: level.has_many_registers(),
+            f32_to_bf16: (src, dst) == (DataType::F32, DataType::Bf16),
+            to_bf16: dst == DataType::Bf16,
+            one_sweep: whole && cols <= BLOCK,
+            longest,
+            pair_fits: bytes(src).saturating_add(bytes(dst)) <= caches.row_pair(),
+            in_cache: caches.working_set() / longest.max(1),
+        }
     }
 
     /// Whether storing a row overlaps with summing a later one, given enough registers.
-    fn overlap(&self) -> bool {
-        let [src, dst] = self.bytes();
-        let (longest, resident) = (src.max(dst), self.schedule.resident);
-        let f32_to_bf16 = self.types == [DataType::F32, DataType::Bf16];
-        let fits = match (self.rms, resident, self.streams) {
+    fn overlap(&self, resident: bool, streams: bool) -> bool {
+        let longest = self.longest;
+        let fits = match (self.rms, resident, streams) {
             (true, true, _) => longest <= LONGEST_RMS_OVERLAPPED,
             (true, false, streams) => !streams && longest <= LONGEST_RMS_OVERLAPPED_NOT_RESIDENT,
-            (false, _, false) if f32_to_bf16 => longest <= LONGEST_F32_TO_BF16_OVERLAPPED,
+            (false, _, false) if self.f32_to_bf16 => longest <= LONGEST_F32_TO_BF16_OVERLAPPED,
             (false, true, _) => true,
-            (false, false, true) => src + dst <= self.schedule.caches.row_pair(),
+            (false, false, true) => self.pair_fits,
             (false, false, false) => longest <= LONGEST_OVERLAPPED_NOT_RESIDENT,
         };
-        self.whole && self.cols <= BLOCK && fits
+        self.one_sweep && fits
     }
 }
 
@@ -94,17 +115,15 @@ pub(super) struct Pipelining {
 }
 
 impl Pipelining {
+    /// `resident` is whether src and dst stay in the second-level cache, `streams` whether dst is stored non-temporally.
     #[inline]
-    pub(super) fn new(rows: &LongRows, level: Level) -> Self {
-        let many_registers = level.has_many_registers();
-        let (resident, [src, dst]) = (rows.schedule.resident, rows.bytes());
-        let overlapped = many_registers && rows.overlap();
+    pub(super) fn new(rows: &LongRows, resident: bool, streams: bool) -> Self {
+        let overlapped = rows.many_registers && rows.overlap(resident, streams);
         // Stores of bf16 are batched, and with two rows at once there are fewer vectors to batch.
-        let batched = rows.types[1] == DataType::Bf16 && overlapped;
-        let pairs = many_registers && !rows.rms && resident && !batched;
+        let batched = rows.to_bf16 && overlapped;
+        let pairs = rows.many_registers && !rows.rms && resident && !batched;
         let rows_at_once = if pairs { 2 } else { 1 };
-        let in_cache = rows.schedule.caches.working_set() / src.max(dst).max(1);
-        let depth = if overlapped && in_cache < 3 * rows_at_once {
+        let depth = if overlapped && rows.in_cache < 3 * rows_at_once {
             rows_at_once
         } else if overlapped {
             2 * rows_at_once
@@ -112,7 +131,7 @@ impl Pipelining {
             // Both sweeps are memory-bound, so a row is stored while it is still in the cache.
             1
         } else {
-            (in_cache / 4).clamp(1, DEPTH)
+            (rows.in_cache / 4).clamp(1, DEPTH)
         };
         Self { overlapped, pairs, depth }
     }
