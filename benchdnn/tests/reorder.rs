@@ -265,6 +265,7 @@ fn what_is_not_built_is_skipped() {
         "--runtime-dim-mask=3",
         "--attr-zero-points=src:common:1",
         "--ddt=u4",
+        "--sdt=s8 --attr-zero-points=src:per_tensor:s4:1x16",
         "--sdt=f4_e2m1",
     ] {
         let (_, lines) = run(Fault::None, &format!("{option} 4x5"));
