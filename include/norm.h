@@ -216,7 +216,7 @@ NORM_API norm_status_t norm_memory_desc_reshape(
         const_norm_memory_desc_t in_memory_desc, int ndims,
         const norm_dims_t dims);
 /* Describes the same elements with reordered dimensions: dimension i becomes
- * dimension permutation[i]. */
+ * dimension permutation[i]. An empty descriptor is norm_invalid_arguments. */
 NORM_API norm_status_t norm_memory_desc_permute_axes(
         norm_memory_desc_t *out_memory_desc,
         const_norm_memory_desc_t in_memory_desc, const int *permutation);
