@@ -4,7 +4,7 @@ use benchdnn::attributes::PostOp;
 use benchdnn::data_type::DataType;
 use benchdnn::drivers::reorder::{self, ReorderProblem, Request};
 use benchdnn::execution::Role;
-use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
+use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal, RefusalKind};
 use benchdnn::float_mode::{self, FloatMode};
 use benchdnn::harness::{self, Streams};
 use benchdnn::library::{self, Executor};
@@ -66,6 +66,10 @@ impl Executor for Faulty {
     fn prepare(&self, request: &dyn library::Request) -> Result<Box<dyn Prepared>, Refusal> {
         let request: &dyn Any = request;
         let request: &Request = request.downcast_ref().expect("a request of the driver");
+        if request.attributes.scales.value.iter().any(|scale| !scale.groups.is_empty()) {
+            let message = "a scale per group".to_owned();
+            return Err(Refusal { kind: RefusalKind::Unimplemented, message });
+        }
         Ok(Box::new(Sham { fault: self.0, request: request.clone() }))
     }
 }
@@ -261,6 +265,7 @@ fn faults_fail() {
 #[test]
 fn what_is_not_built_is_skipped() {
     for option in [
+        "--attr-scales=src:per_tensor:f32:2x1",
         "--oflag=s8s8_comp:1",
         "--runtime-dim-mask=3",
         "--attr-zero-points=src:common:1",
