@@ -216,7 +216,7 @@ NORM_API norm_status_t norm_memory_desc_reshape(
         const_norm_memory_desc_t in_memory_desc, int ndims,
         const norm_dims_t dims);
 /* Describes the same elements with reordered dimensions: dimension i becomes
- * dimension permutation[i]. */
+ * dimension permutation[i]. An empty descriptor is norm_invalid_arguments. */
 NORM_API norm_status_t norm_memory_desc_permute_axes(
         norm_memory_desc_t *out_memory_desc,
         const_norm_memory_desc_t in_memory_desc, const int *permutation);
@@ -299,8 +299,8 @@ NORM_API norm_status_t norm_memory_get_engine(
  * norm_primitive_attr_set_dropout_v2). Executions read the number when they run;
  * results have the same bits as with the number in a buffer. Free it with
  * norm_memory_destroy. The memory has no engine and no buffer, so the functions below
- * for data handles and mapped addresses return norm_invalid_arguments. NULL or a
- * descriptor of a tensor is norm_invalid_arguments. */
+ * for data handles return norm_invalid_arguments; norm_memory_map_data gives the
+ * address of the number. NULL or a descriptor of a tensor is norm_invalid_arguments. */
 NORM_API norm_status_t norm_memory_create_host_scalar(norm_memory_t *memory,
         const_norm_memory_desc_t memory_desc, void *scalar_ptr);
 /* Copies the number out of or into a host scalar. `value` has as many bytes as the

@@ -30,6 +30,9 @@ pub enum DataType {
     S64,
 }
 
+/// Types of oneDNN's batches that the library does not have.
+const ABSENT: [&str; 3] = ["s4", "u4", "f4_e2m1"];
+
 /// Elements that a thread converts at a time.
 const CHUNK: usize = 64 * 1024;
 
@@ -82,6 +85,14 @@ impl DataType {
     /// The type of this name.
     pub fn parse(text: &str) -> Result<DataType, BadValue> {
         exactly_one_of(text, &DataType::ALL.map(|dt| (dt.name(), dt)))
+    }
+
+    /// The type of this name, or a stand-in beside the name of a type that the library does not have.
+    pub fn parse_any(text: &str) -> Result<(DataType, Option<&'static str>), BadValue> {
+        match ABSENT.into_iter().find(|name| *name == text) {
+            Some(name) => Ok((DataType::F32, Some(name))),
+            None => DataType::parse(text).map(|data_type| (data_type, None)),
+        }
     }
 
     /// Whether it is an integer type, which saturates.

@@ -61,6 +61,8 @@ fn scales_have_an_argument_a_policy_and_a_value() {
     let zero_points = one("attr-zero-points", "src0:common:-1+wei:per_oc:s8").zero_points.value;
     assert_eq!(zero_points[0].value, Value::Given(-1.0));
     assert_eq!((zero_points[0].data_type, zero_points[1].data_type), (DataType::S32, DataType::S8));
+    assert_eq!(one("attr-scales", "src:common:2:bf16").absent_type(), None);
+    assert_eq!(one("attr-zero-points", "src:per_tensor:s4:1x16").absent_type(), Some("s4"));
 }
 
 #[test]

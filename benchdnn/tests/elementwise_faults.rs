@@ -38,6 +38,8 @@ enum Fault {
     ConditionTurned,
     /// The second source is repeated along the wrong dimension.
     WrongBroadcast,
+    /// A sum adds to zeros, not to what dst held.
+    SumLost,
     /// f64 problems are computed in f32.
     Single,
 }
@@ -98,6 +100,7 @@ fn of_binary(fault: Fault, request: &binary::Request) -> Created {
         algorithm,
         src_dts: [sources[0].data_type, sources[1].data_type],
         dst_dt: dst.data_type,
+        attributes: request.attributes.clone(),
         ..binary::BinaryProblem::default()
     };
     let ids = [NORM_ARG_SRC_0, NORM_ARG_SRC_1, NORM_ARG_SRC_2];
@@ -120,7 +123,11 @@ impl Faulty for Created {
             _ => *value,
         };
         let values = |Expected { id, values, .. }| (id, values.iter().map(single).collect());
-        self.problem.expected(&data).into_iter().map(values).collect()
+        let mut expected = self.problem.expected(&data);
+        if !self.problem.attributes().is_default() {
+            expected = self.problem.with_attributes(&data, &expected);
+        }
+        expected.into_iter().map(values).collect()
     }
 }
 
@@ -141,6 +148,7 @@ fn spoil(fault: Fault, data: &mut Data) {
             values.iter_mut().for_each(|value| *value = 1.0 - *value);
         }),
         Fault::WrongBroadcast => data.change(NORM_ARG_SRC_1, |values| values.rotate_left(1)),
+        Fault::SumLost => data.change(NORM_ARG_DST, |values| values.fill(0.0)),
         _ => {}
     }
 }
@@ -171,6 +179,11 @@ const FAULTS: &[(Fault, &str)] = &[
     (Fault::Single, "--eltwise --dt=f64,f32:f64 --alg=exp,linear,gelu_erf,log --alpha=0.3 33x17"),
     (Fault::Single, "--eltwise --dir=BWD_D --dt=f64,f64:f32 --alg=exp,gelu_erf,tanh_dst 33x17"),
     (Fault::WrongBroadcast, "--binary --alg=add,mul --sdt=f32,f16 33x17:1x17 33x17:33x1"),
+    (
+        Fault::SumLost,
+        "--binary --alg=sub --sdt=f32,s8 --attr-post-ops=sum:0.5 33x17 1x17:33x17 33x1:1x17",
+    ),
+    (Fault::SumLost, "--binary --alg=mul --attr-post-ops=sum:0.5 --inplace=true 33x17 33x17:1x17"),
 ];
 
 #[test]

@@ -4,7 +4,7 @@ use benchdnn::attributes::PostOp;
 use benchdnn::data_type::DataType;
 use benchdnn::drivers::reorder::{self, ReorderProblem, Request};
 use benchdnn::execution::Role;
-use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal};
+use benchdnn::executor::{Argument, Bound, Control, CpuIsa, Prepared, Refusal, RefusalKind};
 use benchdnn::float_mode::{self, FloatMode};
 use benchdnn::harness::{self, Streams};
 use benchdnn::library::{self, Executor};
@@ -66,6 +66,10 @@ impl Executor for Faulty {
     fn prepare(&self, request: &dyn library::Request) -> Result<Box<dyn Prepared>, Refusal> {
         let request: &dyn Any = request;
         let request: &Request = request.downcast_ref().expect("a request of the driver");
+        if request.attributes.scales.value.iter().any(|scale| !scale.groups.is_empty()) {
+            let message = "a scale per group".to_owned();
+            return Err(Refusal { kind: RefusalKind::Unimplemented, message });
+        }
         Ok(Box::new(Sham { fault: self.0, request: request.clone() }))
     }
 }
@@ -261,10 +265,12 @@ fn faults_fail() {
 #[test]
 fn what_is_not_built_is_skipped() {
     for option in [
+        "--attr-scales=src:per_tensor:f32:2x1",
         "--oflag=s8s8_comp:1",
         "--runtime-dim-mask=3",
         "--attr-zero-points=src:common:1",
         "--ddt=u4",
+        "--sdt=s8 --attr-zero-points=src:per_tensor:s4:1x16",
         "--sdt=f4_e2m1",
     ] {
         let (_, lines) = run(Fault::None, &format!("{option} 4x5"));

@@ -225,7 +225,7 @@ exported! {
         handle: *mut *mut c_void,
     ) {
         // SAFETY: guaranteed by the caller.
-        unsafe { address(memory, handle, "handle") }
+        unsafe { address(memory, handle) }
     }
 }
 
@@ -238,7 +238,7 @@ exported! {
     ) {
         check_index(index)?;
         // SAFETY: guaranteed by the caller.
-        unsafe { address(memory, handle, "handle") }
+        unsafe { address(memory, handle) }
     }
 }
 
@@ -246,16 +246,12 @@ exported! {
 ///
 /// # Safety
 /// The handle is NULL or live, `out` is NULL or can be written.
-unsafe fn address(
-    memory: sys::const_norm_memory_t,
-    out: *mut *mut c_void,
-    name: &str,
-) -> Result<()> {
+unsafe fn address(memory: sys::const_norm_memory_t, out: *mut *mut c_void) -> Result<()> {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let memory = Memory::get(memory, "memory")?;
         memory.check_buffered()?;
-        Out::new(out, name)?.set(memory.data.cast());
+        Out::new(out, "handle")?.set(memory.data.cast());
     }
     Ok(())
 }
@@ -299,6 +295,19 @@ unsafe fn set_address(memory: sys::norm_memory_t, handle: *mut c_void) -> Result
     Ok(())
 }
 
+/// Gives an address to read and write at: of the buffer, or of a host scalar's number.
+///
+/// # Safety
+/// The handle is NULL or live, `out` is NULL or can be written.
+unsafe fn map(memory: sys::const_norm_memory_t, out: *mut *mut c_void) -> Result<()> {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let memory = Memory::get(memory, "memory")?;
+        Out::new(out, "mapped_ptr")?.set(memory.data.cast());
+    }
+    Ok(())
+}
+
 exported! {
     /// An address to read and write at.
     fn norm_memory_map_data as dnnl_memory_map_data(
@@ -306,7 +315,7 @@ exported! {
         mapped_ptr: *mut *mut c_void,
     ) {
         // SAFETY: guaranteed by the caller.
-        unsafe { address(memory, mapped_ptr, "mapped_ptr") }
+        unsafe { map(memory, mapped_ptr) }
     }
 }
 
@@ -319,7 +328,7 @@ exported! {
     ) {
         check_index(index)?;
         // SAFETY: guaranteed by the caller.
-        unsafe { address(memory, mapped_ptr, "mapped_ptr") }
+        unsafe { map(memory, mapped_ptr) }
     }
 }
 
@@ -349,7 +358,6 @@ exported! {
 unsafe fn unmap(memory: sys::const_norm_memory_t, mapped_ptr: *mut c_void) -> Result<()> {
     // SAFETY: guaranteed by the caller.
     let memory = unsafe { Memory::get(memory, "memory") }?;
-    memory.check_buffered()?;
     if memory.data.cast() == mapped_ptr {
         Ok(())
     } else {

@@ -223,9 +223,12 @@ exported! {
         // SAFETY: guaranteed by the caller.
         let (out, desc, permutation) = unsafe {
             let out = Out::new(out_memory_desc, "out_memory_desc")?;
-            let desc = MemoryDesc::get(in_memory_desc, "in_memory_desc")?;
+            let desc = MemoryDesc::tensor(in_memory_desc, "in_memory_desc")?;
             (out, desc, slice(permutation, desc.ndims(), "permutation")?)
         };
+        if desc.ndims() == 0 {
+            return Err(Error::invalid("in_memory_desc: an empty descriptor has no axes"));
+        }
         let mut to = ArrayVec::<usize, MAX_NDIMS>::new();
         for &axis in permutation {
             match usize::try_from(axis) {

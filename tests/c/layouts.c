@@ -104,6 +104,10 @@ static void other_dimensions(void) {
     INVALID("permutation", norm_memory_desc_permute_axes, (&out, desc, NULL));
     INVALID("in_memory_desc", norm_memory_desc_permute_axes, (&out, NULL, rotated));
     INVALID("out_memory_desc", norm_memory_desc_permute_axes, (NULL, desc, rotated));
+    norm_memory_desc_t empty = NULL;
+    MUST(norm_memory_desc_create_with_tag(&empty, 0, joined, norm_f32, norm_format_tag_any));
+    INVALID("in_memory_desc", norm_memory_desc_permute_axes, (&out, empty, rotated));
+    MUST(norm_memory_desc_destroy(empty));
     EXPECT(out == UNTOUCHED);
     MUST(norm_memory_desc_destroy(made));
     MUST(norm_memory_desc_destroy(desc));

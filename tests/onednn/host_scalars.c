@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
- * Host scalars: descriptors, memories, refused calls, and dropout of softmax with them.
+ * Host scalars: descriptors, memories, mapped addresses, refused calls, and dropout of softmax with them.
  */
 #include "problem.h"
 
@@ -29,6 +29,15 @@ static void objects(void) {
     printf("engine: %d\n", its_engine != NULL);
     STATUS("handle", dnnl_memory_get_data_handle(memory, &address));
     STATUS("set handle", dnnl_memory_set_data_handle(memory, &value));
+    OK(dnnl_memory_map_data(memory, &address));
+    print_values("mapped", address, 1, 3);
+    *(float *)address = 3;
+    OK(dnnl_memory_unmap_data(memory, address));
+    OK(dnnl_memory_get_host_scalar_value(memory, &read));
+    print_values("written", &read, 1, 3);
+    OK(dnnl_memory_map_data_v2(memory, &address, 0));
+    OK(dnnl_memory_unmap_data_v2(memory, address, 0));
+    STATUS("map the second", dnnl_memory_map_data_v2(memory, &address, 1));
     STATUS("of a tensor", dnnl_memory_create_host_scalar(&no_memory, tensor, &value));
     STATUS("without a value", dnnl_memory_create_host_scalar(&no_memory, scalar, NULL));
     STATUS("with an engine", dnnl_memory_create(&no_memory, scalar, engine, &value));

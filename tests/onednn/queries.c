@@ -67,6 +67,10 @@ static void derived(void) {
     STATUS("reshaped then", dnnl_memory_desc_reshape(&made, made, 2, flat));
     OK(dnnl_memory_desc_destroy(made));
     STATUS("no permutation", dnnl_memory_desc_permute_axes(&made, desc, no_order));
+    dnnl_memory_desc_t empty = NULL;
+    OK(dnnl_memory_desc_create_with_tag(&empty, 0, NULL, dnnl_f32, dnnl_format_tag_undef));
+    STATUS("axes of nothing", dnnl_memory_desc_permute_axes(&made, empty, swap));
+    OK(dnnl_memory_desc_destroy(empty));
     size_t size = 0;
     OK(dnnl_memory_desc_get_blob(NULL, &size, desc));
     uint8_t *blob = malloc(size);

@@ -196,6 +196,12 @@ impl Attributes {
         })
     }
 
+    /// The type of a scale or zero point that the library does not have.
+    pub fn absent_type(&self) -> Option<&'static str> {
+        let mut all = self.scales.value.iter().chain(&self.zero_points.value);
+        all.find_map(|quantization| quantization.absent)
+    }
+
     /// The scale of an argument, if it has one.
     pub fn scale(&self, argument: i32) -> Option<&Quantization> {
         self.scales.value.iter().find(|scale| scale.argument == argument)

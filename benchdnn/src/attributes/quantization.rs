@@ -25,6 +25,8 @@ pub struct Quantization {
     pub value: Value,
     /// Their type.
     pub data_type: DataType,
+    /// The name of their type if the library does not have it.
+    pub absent: Option<&'static str>,
     /// How many elements along each dimension share one; empty without groups.
     pub groups: Vec<usize>,
 }
@@ -82,6 +84,7 @@ fn one(text: &str, kind: &Kind) -> Result<Quantization, BadValue> {
         policy,
         value: Value::Filled,
         data_type: kind.data_type,
+        absent: None,
         groups: Vec::new(),
     };
     if policy.is_single() {
@@ -91,7 +94,8 @@ fn one(text: &str, kind: &Kind) -> Result<Quantization, BadValue> {
         });
     }
     if let Some((text, at)) = next() {
-        result.data_type = DataType::parse(text).map_err(|error| error.shifted(at))?;
+        (result.data_type, result.absent) =
+            DataType::parse_any(text).map_err(|error| error.shifted(at))?;
     }
     if let Some((text, at)) = next() {
         if policy.is_single() {

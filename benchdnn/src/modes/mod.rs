@@ -131,7 +131,9 @@ impl<'c> Case<'c> {
 
     fn attempt(&self, reporter: &mut Reporter<'_>) -> Result<Outcome, End> {
         let (problem, run) = (self.problem, self.run);
-        if let Some(reason) = problem.skip_reason() {
+        let absent = problem.attributes().absent_type();
+        let absent = absent.map(|name| format!("the library has no {name}"));
+        if let Some(reason) = problem.skip_reason().or(absent) {
             return Err(skipped(reason));
         }
         self.set_machine()?;

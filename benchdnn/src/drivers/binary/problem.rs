@@ -210,7 +210,7 @@ impl Problem for BinaryProblem {
     }
 
     fn inplace_pair(&self) -> Option<(i32, i32)> {
-        let same = self.dims[0] == self.dst_dims() && !self.attributes.reads_dst();
+        let same = self.dims[0] == self.dst_dims();
         same.then_some((NORM_ARG_SRC_0, NORM_ARG_DST))
     }
 
@@ -219,16 +219,12 @@ impl Problem for BinaryProblem {
     }
 
     fn skip_reason(&self) -> Option<String> {
-        let text = |text: &str| Some(text.to_owned());
-        if self.dims[0] != self.dst_dims() && self.attributes.reads_dst() {
-            return text("a sum needs src0 with the dimensions of dst");
-        }
         if !self.inplace {
             return None;
         }
+        let text = |text: &str| Some(text.to_owned());
         let same_tags = [&Tag::Any, &self.src_tags[0]].contains(&&self.dst_tag);
         match () {
-            () if self.attributes.reads_dst() => text("in place leaves nothing to add"),
             () if self.src_dts[0] != self.dst_dt => {
                 text("in place needs src0 and dst of the same type")
             }
@@ -297,12 +293,14 @@ impl Problem for BinaryProblem {
         let mut attributes = self.attributes.clone();
         attributes.scales.value.clear();
         let (dims, tensors) = (self.dst_dims(), self.attribute_tensors());
+        // In place dst holds src0, which has its type.
+        let before = if self.inplace { NORM_ARG_SRC_0 } else { NORM_ARG_DST };
         let chain = Chain {
             attributes: &attributes,
             dims: &dims,
             tensors: &tensors,
             data,
-            before: data.get(NORM_ARG_DST),
+            before: data.get(before),
             held: self.dst_dt,
         };
         [chain.applied_to(&scaled)].into_iter().chain(chain.mask()).collect()

@@ -217,6 +217,14 @@ impl Problem for ReorderProblem {
         })
     }
 
+    /// oneDNN's batches have scales and zero points for groups of elements.
+    fn unimplemented_reason(&self) -> Option<String> {
+        let Attributes { scales, zero_points, .. } = &self.attributes;
+        let mut all = scales.value.iter().chain(&zero_points.value);
+        let grouped = all.any(|quantization| !quantization.groups.is_empty());
+        grouped.then(|| "reorder has no scales or zero points for groups".to_owned())
+    }
+
     fn request(&self) -> Box<dyn library::Request> {
         Box::new(self.create_from())
     }

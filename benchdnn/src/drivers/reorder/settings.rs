@@ -62,16 +62,6 @@ impl Settings {
 /// A type; if the library does not have it, a replacement with the name.
 type Named = (DataType, Option<&'static str>);
 
-/// Types of oneDNN's batches that the library does not have.
-const ABSENT: [&str; 3] = ["s4", "u4", "f4_e2m1"];
-
-fn data_type(text: &str) -> Result<Named, BadValue> {
-    match ABSENT.into_iter().find(|name| *name == text) {
-        Some(name) => Ok((DataType::F32, Some(name))),
-        None => DataType::parse(text).map(|data_type| (data_type, None)),
-    }
-}
-
 /// `SRC:DST`, either of which may be omitted; empty for neither.
 fn strides(text: &str) -> Result<[Vec<usize>; 2], BadValue> {
     let read = |text: &str| match text {
@@ -117,11 +107,11 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "Data types of src: f32, bf16, f16, f64, f8_e5m2, f8_e4m3, s32, s8, u8; problems with s4, u4 or f4_e2m1 are\n\
              skipped",
         ),
-        set: |state, text| list(text, ',', data_type).map(|list| state.src_dts = list),
+        set: |state, text| list(text, ',', DataType::parse_any).map(|list| state.src_dts = list),
     },
     Opt {
         info: row("ddt", "f32", "Data types of dst: the same"),
-        set: |state, text| list(text, ',', data_type).map(|list| state.dst_dts = list),
+        set: |state, text| list(text, ',', DataType::parse_any).map(|list| state.dst_dts = list),
     },
     Opt {
         info: row(
