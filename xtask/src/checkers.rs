@@ -10,7 +10,7 @@ const TARGETS: [&str; 4] = ["calls", "attention", "descriptors", "language"];
 
 /// The tests that check the results of operations.
 const OPERATION_TESTS: &[&str] = &["variants", "golden", "unit", "properties", "consumers"];
-/// The tests of benchdnn's oracle, as patterns for cargo.
+/// The tests of benchdnn's oracle, as patterns for cargo, besides those in its modules.
 const ORACLE_TESTS: &[&str] =
     &["oracle_check", "oracle_inputs", "oracle_lnorm", "oracle_sdpa", "reorder", "*_faults"];
 
@@ -98,13 +98,15 @@ pub(crate) fn mutants(arguments: &[String]) -> Vec<Step> {
     }
     let mut run =
         Step::new(&format!("cargo mutants --output target/mutants -p {package} -f {files}"));
+    // Arguments of every cargo command, so that the other tests are not even compiled.
+    run.words.extend(oracle.then(|| "--cargo-arg=--lib".to_owned()));
+    let chosen = tests.iter().flat_map(|test| ["--test", test]);
+    run.words.extend(chosen.map(|word| format!("--cargo-arg={word}")));
     run.words.extend_from_slice(arguments.get(1..).unwrap_or_default());
-    run.words.push("--".into());
-    run.words.extend(tests.iter().flat_map(|test| ["--test".to_owned(), (*test).to_owned()]));
     if !oracle {
         // Of the C programs, only those that compute.
         let others = ["memcheck", "exports", "environment", "cpp_names", "out_of_memory"];
-        run.words.push("--".into());
+        run.words.extend(["--".into(), "--".into()]);
         run.words.extend(others.iter().flat_map(|name| ["--skip".to_owned(), (*name).to_owned()]));
     }
     steps.push(run);
