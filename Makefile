@@ -22,6 +22,8 @@ made_with := $(subst ",,$(subst ',,$(subst =,-,$(subst /,-,$(strip $(libdir) $(C
 empty :=
 stamp := $(target)/stage/stamp-$(subst $(empty) ,_,$(made_with))
 sources := $(shell find Cargo.toml Cargo.lock build.rs src include norm-sys benchdnn xtask packaging -type f)
+# The library contains the revision.
+sources += $(wildcard .git/logs/HEAD)
 # The installed files, relative to the prefix.
 list := share/doc/libnorm/files
 

@@ -64,7 +64,11 @@ MEMORY = re.compile(r"(-?0x[0-9a-f]+)?\((%\w+)?(?:,(%\w+)(?:,([1248]))?)?\)")
 
 def run(*command, text=None):
     """The output of a program, given its input."""
-    result = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    try:
+        result = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        print(f"{command[0]} is not installed", file=sys.stderr)
+        sys.exit(2)
     if result.returncode != 0:
         print(result.stderr, file=sys.stderr)
         sys.exit(2)
@@ -279,8 +283,9 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--library", default=ROOT / "target" / "release" / "deps" / "libnorm.so")
-    parser.add_argument("--bless", action="store_true", help="record the counts")
-    parser.add_argument(
+    task = parser.add_mutually_exclusive_group()
+    task.add_argument("--bless", action="store_true", help="record the counts")
+    task.add_argument(
         "--cycles", metavar="CPU", help="print predicted cycles per 64 bytes for a processor that llvm-mca knows"
     )
     arguments = parser.parse_args()

@@ -196,10 +196,14 @@ impl Attributes {
         })
     }
 
+    /// All scales and zero points.
+    pub fn quantizations(&self) -> impl Iterator<Item = &Quantization> {
+        self.scales.value.iter().chain(&self.zero_points.value)
+    }
+
     /// The type of a scale or zero point that the library does not have.
     pub fn absent_type(&self) -> Option<&'static str> {
-        let mut all = self.scales.value.iter().chain(&self.zero_points.value);
-        all.find_map(|quantization| quantization.absent)
+        self.quantizations().find_map(|quantization| quantization.absent)
     }
 
     /// The scale of an argument, if it has one.

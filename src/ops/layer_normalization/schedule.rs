@@ -1,5 +1,6 @@
-//! How the kernels of layer normalization order their work: the tuning constants, and what one execution derives from
-//! them. None changes a bit of the results. [`Schedule`] has what all operations share.
+//! How the kernels of layer normalization order their work: the tuning constants, and what a problem and an execution
+//! derive from them. None changes a bit of the results. [`Schedule`](crate::rows::Schedule) has what all operations
+//! share.
 
 use crate::rows::Caches;
 use crate::simd::{BLOCK, Level};

@@ -219,8 +219,7 @@ impl Problem for ReorderProblem {
 
     /// oneDNN's batches have scales and zero points for groups of elements.
     fn unimplemented_reason(&self) -> Option<String> {
-        let Attributes { scales, zero_points, .. } = &self.attributes;
-        let mut all = scales.value.iter().chain(&zero_points.value);
+        let mut all = self.attributes.quantizations();
         let grouped = all.any(|quantization| !quantization.groups.is_empty());
         grouped.then(|| "reorder has no scales or zero points for groups".to_owned())
     }
