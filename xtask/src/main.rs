@@ -81,7 +81,7 @@ fn root() -> &'static Path {
 fn quick() -> Vec<Step> {
     [
         "cargo fmt --all --check",
-        "cargo clippy --release --workspace --all-targets -- -D warnings",
+        "cargo clippy --release --workspace --lib --bins --tests --examples --benches -- -D warnings",
         "cargo test --release --workspace --lib",
         "cargo test --release -p libnorm --test unit --test layering --test house --test docs_links --test documents",
         "cargo run --release -p benchdnn -- --batch=test_lnorm_smoke",

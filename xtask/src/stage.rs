@@ -12,7 +12,8 @@ use std::process::Command;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 const MAJOR: &str = env!("CARGO_PKG_VERSION_MAJOR");
-const DESCRIPTION: &str = "Layer normalization, RMS normalization and softmax on the CPU";
+const DESCRIPTION: &str =
+    "Normalizations, attention, rope, gated activations and softmax on the CPU";
 
 /// What a program needs beside `libnorm.a`: `rustc --print native-static-libs` on Linux with glibc.
 const STATIC_LIBS: [&str; 6] = ["gcc_s", "util", "rt", "pthread", "m", "dl"];
