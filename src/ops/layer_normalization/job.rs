@@ -49,7 +49,7 @@ pub(super) struct Forward {
     pub(super) resident: bool,
     /// Whether dst is stored non-temporally.
     pub(super) streams: bool,
-    /// Whether src comes from memory, so that prefetching the next row pays.
+    /// Whether src comes from so far that prefetching the next row pays.
     pub(super) prefetches: bool,
     pub(super) long_rows: LongRows,
     pub(super) pipelining: Pipelining,

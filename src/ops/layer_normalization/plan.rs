@@ -220,7 +220,7 @@ impl Plan {
             factors,
             post_ops: fused.as_ref().map_or(FusedPostOps::NONE, |ops| FusedPostOps::new(ops)),
             streams,
-            prefetches: schedule.streams || (!self.rms && !schedule.resident),
+            prefetches: self.long_rows.prefetches(schedule),
             resident: schedule.resident,
             long_rows: self.long_rows,
             pipelining: Pipelining::new(&self.long_rows, schedule.resident, streams),
