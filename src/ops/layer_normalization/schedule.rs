@@ -63,6 +63,8 @@ pub(super) struct LongRows {
     pair_fits: bool,
     /// How many of the longer rows fit the first-level cache.
     in_cache: usize,
+    /// How many rows may be pending if storing does not overlap: they and their dst fill half of the first-level cache.
+    pending: usize,
 }
 
 impl LongRows {
@@ -86,6 +88,7 @@ impl LongRows {
             longest,
             pair_fits: bytes(src).saturating_add(bytes(dst)) <= caches.row_pair(),
             in_cache: caches.working_set() / longest.max(1),
+            pending: (caches.first / 4 / longest.max(1)).clamp(1, DEPTH),
         }
     }
 
@@ -139,7 +142,7 @@ impl Pipelining {
             // Both sweeps are memory-bound, so a row is stored while it is still in the cache.
             1
         } else {
-            (rows.in_cache / 4).clamp(1, DEPTH)
+            rows.pending
         };
         Self { overlapped, pairs, depth }
     }
