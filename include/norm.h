@@ -45,8 +45,9 @@
  *             system, but reuses it for new objects of the same kind, after 32
  *             other objects of that kind have been destroyed; from then on the
  *             old handle refers to the new object. Not detected are handles
- *             from a query whose owner was destroyed, pointers that were never
- *             handles, and destroying an object while another thread uses it.
+ *             from a query whose owner was destroyed (except the memories of a
+ *             KV cache), pointers that were never handles, and destroying an
+ *             object while another thread uses it.
  *             An object occupies less than 1 kB; buffers that the library
  *             allocated are freed.
  * Threads.    Different objects may be used by different threads at the same
@@ -785,7 +786,8 @@ NORM_API norm_status_t norm_layer_normalization_forward_primitive_desc_create_v2
  * stat_desc, epsilon, flags   as forward
  * attr           may be NULL. A residual, a gate and a partial norm; no scales, no
  *                post-operations
- * hint_fwd_pd    may be NULL; otherwise its flags from bit 24 on must be the same
+ * hint_fwd_pd    may be NULL; otherwise a forward layer normalization with the same
+ *                flags (a library with oneDNN's names compares those from bit 24 on)
  *
  * Execution arguments: in SRC, DIFF_DST, VARIANCE, MEAN (without rms_norm), SCALE
  * (with use_scale); out DIFF_SRC and, for norm_backward, DIFF_SCALE (with

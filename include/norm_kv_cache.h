@@ -28,8 +28,9 @@ extern "C" {
  * norm_kv_cache_get_stats() with each other. Executions that read or write its memory count
  * as calls. Different caches are independent.
  *
- * norm_kv_cache_create() allocates all memory. A full cache is norm_out_of_memory. A call
- * that fails changes nothing. */
+ * norm_kv_cache_create() allocates all memory. Later, norm_out_of_memory means that no page
+ * is free, or that there are as many sequences as the cache was created for; more tokens than
+ * a sequence may have are norm_invalid_arguments. A call that fails changes nothing. */
 struct norm_kv_cache;
 typedef struct norm_kv_cache *norm_kv_cache_t;
 typedef const struct norm_kv_cache *const_norm_kv_cache_t;

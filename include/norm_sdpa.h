@@ -47,7 +47,7 @@ typedef enum {
     norm_window_before_self = 0x01000002 /* W + 1: position - W <= j <= position */
 } norm_attn_window_t;
 
-/* Flags of attention. */
+/* Flags of attention. Their bits have other meanings among the flags of normalizations. */
 typedef enum {
     norm_sdpa_sinks = 1U << 24,         /* argument SINKS */
     norm_sdpa_alibi = 1U << 25,         /* argument ALIBI_SLOPES */

@@ -1,12 +1,12 @@
 //! The constructors of group normalization.
 
-use super::convert::prop_kind;
+use super::convert::{hint_flags, prop_kind};
 use super::exported;
 use super::handle::Handle;
 use super::primitive_desc::{Descriptor, create};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ops::group_normalization::{BackwardParameters, ForwardParameters, GroupNormalization};
-use crate::primitive::{Answer, PropKind};
+use crate::primitive::Answer;
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 use std::ffi::c_uint;
@@ -79,11 +79,10 @@ exported! {
 
 /// The flags and groups of a forward group normalization.
 fn hint_parameters(hint: &Descriptor) -> Result<(c_uint, sys::norm_dim_t)> {
-    let op = hint.desc.op();
-    let forward = op.prop_kind().is_some_and(PropKind::is_forward);
-    let parameters = (op.query(sys::norm_query_flags), op.query(sys::norm_query_group_size_s64));
-    match parameters {
-        (Some(Answer::U32(flags)), Some(Answer::S64(groups))) if forward => Ok((flags, groups)),
-        _ => Err(Error::invalid("hint_fwd_pd: not a forward group normalization")),
-    }
+    let flags = hint_flags(hint, sys::norm_group_normalization, "group normalization")?;
+    let groups = match hint.desc.op().query(sys::norm_query_group_size_s64) {
+        Some(Answer::S64(groups)) => groups,
+        _ => 0,
+    };
+    Ok((flags, groups))
 }

@@ -23,13 +23,7 @@ pub(super) unsafe trait Handle: Sized + 'static {
 
     /// Moves the value to memory that C owns.
     fn into_c(self) -> Result<*mut Self::C> {
-        let place = POOLS[Self::KIND as usize].take(Layout::new::<Self>())?;
-        // SAFETY: the memory has the layout of the value, which begins with its mark.
-        unsafe {
-            place.cast::<Self>().write(self);
-            place.cast::<Mark>().write(Mark::owned(Self::KIND));
-        }
-        Ok(place.cast())
+        place(self, Mark::owned(Self::KIND))
     }
 
     fn lend(&self) -> *const Self::C {
@@ -106,14 +100,54 @@ pub(super) unsafe trait Handle: Sized + 'static {
             let text = "it is owned by another object, which destroys it";
             return Err(Error::invalid(format_args!("{name}: {text}")));
         }
-        // SAFETY: as above, and C owns it: it came from `into_c`. Its parts lose their marks too.
-        unsafe {
-            let object = p.cast::<Self>();
-            drop(object.read());
-            object.cast::<u8>().write_bytes(0, size_of::<Self>());
-            POOLS[Self::KIND as usize].put(object.cast());
-        }
+        // SAFETY: as above, and C owns it: it came from `into_c`.
+        unsafe { remove::<Self>(p) };
         Ok(())
+    }
+}
+
+/// Moves a value to memory that keeps a mark when the value is gone.
+fn place<T: Handle>(value: T, mark: Mark) -> Result<*mut T::C> {
+    let place = POOLS[T::KIND as usize].take(Layout::new::<T>())?;
+    // SAFETY: the memory has the layout of the value, which begins with its mark.
+    unsafe {
+        place.cast::<T>().write(value);
+        place.cast::<Mark>().write(mark);
+    }
+    Ok(place.cast())
+}
+
+/// Ends a value. It and what is part of it lose their marks.
+///
+/// # Safety
+/// It came from [`place`], and nobody uses it any more.
+unsafe fn remove<T: Handle>(p: *mut T::C) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let object = p.cast::<T>();
+        drop(object.read());
+        object.cast::<u8>().write_bytes(0, size_of::<T>());
+        POOLS[T::KIND as usize].put(object.cast());
+    }
+}
+
+/// An object that another owns and whose handle C may keep after both are gone.
+pub(super) struct Part<T: Handle>(*mut T::C);
+
+impl<T: Handle> Part<T> {
+    pub(super) fn new(value: T) -> Result<Self> {
+        Ok(Self(place(value, Mark::part(T::KIND))?))
+    }
+
+    pub(super) fn handle(&self) -> *mut T::C {
+        self.0
+    }
+}
+
+impl<T: Handle> Drop for Part<T> {
+    fn drop(&mut self) {
+        // SAFETY: it came from `place`, and its owner ends.
+        unsafe { remove::<T>(self.0) }
     }
 }
 

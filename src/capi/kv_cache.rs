@@ -2,7 +2,7 @@
 
 use super::engine::Engine;
 use super::exported;
-use super::handle::{Handle, Out, count_of, handles, is_null, slice};
+use super::handle::{Handle, Out, Part, count_of, handles, is_null, slice};
 use super::memory::Memory;
 use super::stream::Stream;
 use crate::cache::{Cache, CacheKind, Parameters, Rows, Shape};
@@ -19,8 +19,8 @@ struct KvCache {
     mark: Mark,
     cache: Cache,
     /// The table, lengths, slots and positions; then for each layer keys, values, and the scales of both or, without
-    /// scales, keys as rope writes them. The list does not change.
-    memories: Vec<Memory>,
+    /// scales, keys as rope writes them.
+    memories: Vec<Part<Memory>>,
 }
 
 handles! {
@@ -33,7 +33,7 @@ const SHARED: usize = 4;
 impl KvCache {
     fn new(engine: &Engine, shape: Shape) -> Result<Self> {
         let cache = Cache::new(shape)?;
-        let part = |desc: Result<MemoryDesc>, data| Ok(Memory::part(engine, desc?, data));
+        let part = |desc: Result<MemoryDesc>, data| Part::new(Memory::part(engine, desc?, data));
         let mut memories = heap::list([
             part(shape.table_desc(shape.sequences), cache.table_address())?,
             part(shape.lengths_desc(), cache.lengths_address())?,
@@ -55,13 +55,11 @@ impl KvCache {
         Ok(Self { mark: Mark::part(Kind::KvCache), cache, memories })
     }
 
-    /// A memory for C. It makes no reference to the list, because that would invalidate the handles that C already has.
-    fn memory(&mut self, index: usize) -> sys::norm_memory_t {
-        assert!(index < self.memories.len());
-        self.memories.as_mut_ptr().wrapping_add(index).cast()
+    fn memory(&self, index: usize) -> sys::norm_memory_t {
+        self.memories[index].handle()
     }
 
-    fn of_layer(&mut self, layer: usize, index: usize) -> sys::norm_memory_t {
+    fn of_layer(&self, layer: usize, index: usize) -> sys::norm_memory_t {
         let per_layer = if self.cache.shape().is_quantized() { 4 } else { 3 };
         self.memory(SHARED + layer * per_layer + index)
     }

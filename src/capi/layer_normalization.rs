@@ -1,12 +1,12 @@
 //! The constructors of layer normalization.
 
-use super::convert::{data_type, prop_kind};
+use super::convert::{data_type, hint_flags, prop_kind};
 use super::exported;
 use super::handle::Handle;
 use super::primitive_desc::{Descriptor, create};
 use crate::error::Result;
 use crate::ops::layer_normalization::{BackwardParameters, ForwardParameters, LayerNormalization};
-use crate::primitive::{Answer, Attr};
+use crate::primitive::Attr;
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 use std::ffi::c_uint;
@@ -148,7 +148,8 @@ unsafe fn backward(
     (flags, hint): (c_uint, Option<&Descriptor>),
     attr: &Attr,
 ) -> Result<LayerNormalization> {
-    let hint_flags = hint.and_then(|hint| hint.desc.op().query(sys::norm_query_flags));
+    let flags_of = |hint| hint_flags(hint, sys::norm_layer_normalization, "layer normalization");
+    let hint_flags = hint.map(flags_of).transpose()?;
     // SAFETY: guaranteed by the caller.
     unsafe {
         LayerNormalization::backward(&BackwardParameters {
@@ -161,10 +162,7 @@ unsafe fn backward(
             scale_shift: data_type(scale_shift, "scale_shift_data_type")?,
             epsilon,
             flags,
-            hint_flags: match hint_flags {
-                Some(Answer::U32(flags)) => Some(flags),
-                _ => None,
-            },
+            hint_flags,
             attr,
         })
     }

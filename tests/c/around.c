@@ -265,6 +265,13 @@ static void backward_mistakes_are_refused(void) {
     MUST(forward(&hint, rows, rows, flags | norm_scale_plus_one, none));
     INVALID("flags", norm_layer_normalization_backward_primitive_desc_create,
             (&pd, engine, norm_backward, rows, rows, rows, NULL, epsilon, flags, hint, none));
+    EXPECT(strstr(norm_get_last_error(), "hint_fwd_pd was created with scale_plus_one, too"));
+    norm_primitive_desc_t softmax = NULL;
+    MUST(norm_softmax_forward_primitive_desc_create(&softmax, engine, norm_forward_training,
+            norm_softmax_accurate, rows, rows, 1, NULL));
+    INVALID("hint_fwd_pd", norm_layer_normalization_backward_primitive_desc_create,
+            (&pd, engine, norm_backward, rows, rows, rows, NULL, epsilon, flags, softmax, none));
+    MUST(norm_primitive_desc_destroy(softmax));
     MUST(norm_primitive_attr_set_residual(attr, rows, NULL, norm_residual_rounded));
     INVALID("attr", norm_layer_normalization_backward_primitive_desc_create,
             (&pd, engine, norm_backward, rows, rows, rows, NULL, epsilon, flags, NULL, attr));

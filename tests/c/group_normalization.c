@@ -257,7 +257,7 @@ static void refusals_backward(
             norm_softmax_accurate, good, good, 1, NULL));
     INVALID("flags", norm_group_normalization_backward_primitive_desc_create,
             (&out, engine, kind, good, good, good, G, epsilon, norm_use_shift, hint, NULL));
-    SAYS("0x4, but hint_fwd_pd was created with 0x2");
+    SAYS("hint_fwd_pd was created without use_shift");
     INVALID("groups", norm_group_normalization_backward_primitive_desc_create,
             (&out, engine, kind, good, good, good, 2, epsilon, norm_use_scale, hint, NULL));
     SAYS("2, but hint_fwd_pd was created with 4");

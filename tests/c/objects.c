@@ -325,7 +325,7 @@ static void primitive_descriptors(void) {
     EXPECT(strcmp(last, name) != 0);
 
     MUST(norm_layer_normalization_backward_primitive_desc_create(&backward, engine,
-            norm_backward, src, src, src, NULL, 0.5f, norm_use_scale | norm_rms_norm, pd, NULL));
+            norm_backward, src, src, src, NULL, 0.5f, norm_use_scale | norm_rms_norm, NULL, NULL));
     EXPECT(argument_is(backward, NORM_ARG_DIFF_SRC, norm_bf16, 3));
     EXPECT(argument_is(backward, NORM_ARG_DIFF_DST, norm_bf16, 3));
     EXPECT(argument_is(backward, NORM_ARG_MEAN, norm_f32, 0));

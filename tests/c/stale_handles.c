@@ -170,6 +170,31 @@ static void lent_handles(void) {
     destroy_all();
 }
 
+/* The memories of a cache belong to it, and are destroyed with it. */
+static void memories_of_a_cache(void) {
+    make_all();
+    norm_kv_cache_t cache = NULL;
+    const norm_dim_t tokens = 4;
+    MUST(norm_kv_cache_create(&cache, engine, norm_kv_contiguous, norm_f32, 1, 1, 8, 8, 1, tokens,
+            tokens, 0, 0, 0, 0));
+    norm_exec_arg_t args[3];
+    int count = 3;
+    void *handle = NULL;
+    MUST(norm_kv_cache_get_rope_arguments(cache, 0, &count, args));
+    EXPECT(count == 3);
+    for (int i = 0; i < count; ++i) {
+        MUST(norm_memory_get_data_handle(args[i].memory, &handle));
+        OWNED("memory", norm_memory_destroy, norm_memory_t, args[i].memory);
+    }
+    MUST(norm_kv_cache_destroy(cache));
+    INVALID("cache", norm_kv_cache_destroy, (cache));
+    for (int i = 0; i < count; ++i) {
+        INVALID("memory", norm_memory_get_data_handle, (args[i].memory, &handle));
+        EXPECT(strstr(norm_get_last_error(), "destroyed") != NULL);
+    }
+    destroy_all();
+}
+
 int main(void) {
     make_all();
     destroy_all();
@@ -192,6 +217,7 @@ int main(void) {
     all_are_refused("destroyed");
     executions();
     lent_handles();
+    memories_of_a_cache();
     /* After that, their memory is reused. */
     for (int i = 0; i < 40; ++i) make_all(), destroy_all();
     const long before = allocations;

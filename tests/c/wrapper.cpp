@@ -65,7 +65,7 @@ static void engines_and_streams(const norm::engine &engine) {
     copy.reset(taken);
     EXPECT(copy.get_kind() == norm::engine::kind::cpu);
     THROWS(norm_invalid_arguments, "kind", norm::engine(norm::engine::kind::gpu, 0));
-    THROWS(norm_invalid_arguments, "empty", norm::stream {norm::engine()});
+    THROWS(norm_invalid_arguments, "the engine is empty", norm::stream {norm::engine()});
 }
 
 static void memories(const norm::engine &engine) {
@@ -97,7 +97,7 @@ static void memories(const norm::engine &engine) {
     EXPECT(own.get_desc() == matrix && own.get_engine().get_kind() == norm::engine::kind::cpu);
     THROWS(norm_out_of_memory, "handle",
             memory({{memory::dim(1) << 58}, dt::f32, tag::a}, engine));
-    THROWS(norm_invalid_arguments, "empty", memory().get_desc());
+    THROWS(norm_invalid_arguments, "the memory is empty", memory().get_desc());
     EXPECT(memory::data_type_size(dt::bf16) == 2);
     memory::validate_dims(memory::dims {1, 2}, 2);
     THROWS(norm_invalid_arguments, "dimensions", memory::validate_dims(memory::dims {1}, 2));
@@ -357,8 +357,14 @@ static void forward_and_backward(const norm::engine &engine) {
 
     // The RMS gradient has neither a mean nor a sum(d) term.
     float dy[8] = {1, 1, 2, -1, 3, 0, 1, 1}, dx[8], squares[2], d_scale[4];
+    const flags rms = flags::use_scale | flags::rms_norm;
+    const forward::primitive_desc rms_problem(
+            engine, norm::prop_kind::forward_training, rows, rows, dt::f32, 0.25f, rms);
+    THROWS(norm_invalid_arguments, "hint_fwd_pd was created with use_shift, too",
+            backward::primitive_desc(engine, norm::prop_kind::backward, rows, rows, rows, dt::f32,
+                    dt::f32, 0.25f, flags::use_scale, problem));
     const backward::primitive_desc gradient(engine, norm::prop_kind::backward, rows, rows, rows,
-            dt::f32, dt::f32, 0.25f, flags::use_scale | flags::rms_norm, problem);
+            dt::f32, dt::f32, 0.25f, rms, rms_problem);
     EXPECT(gradient.get_flags() == (flags::use_scale | flags::rms_norm));
     EXPECT(gradient.diff_src_desc() == rows && gradient.diff_dst_desc() == rows);
     EXPECT(gradient.mean_desc().is_zero() && gradient.variance_desc() == stat);

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::primitive::normalization::{
-    Common, FORWARD, Names, Normalization, check_kind, resolved_src,
+    Common, FORWARD, Flags, Names, Normalization, check_kind, resolved_src,
 };
 use crate::primitive::{Accepted, Attr, PropKind, checked_quantization};
 use crate::tensor::{DataType, MemoryDesc};
@@ -201,12 +201,7 @@ impl GroupNormalization {
 /// Checks that backward has the flags and groups of the forward problem.
 fn check_hint(p: &BackwardParameters<'_>) -> Result<()> {
     let Some((flags, groups)) = p.hint else { return Ok(()) };
-    if p.flags != flags {
-        return Err(Error::invalid(format_args!(
-            "flags: {:#x}, but hint_fwd_pd was created with {flags:#x}",
-            p.flags
-        )));
-    }
+    Flags::check_hint(p.flags, flags)?;
     if p.groups != groups {
         return Err(Error::invalid(format_args!(
             "groups: {}, but hint_fwd_pd was created with {groups}",

@@ -1,6 +1,7 @@
 //! The normalization flags.
 
 use crate::error::{Error, Result};
+use crate::text::shown;
 use norm_sys as sys;
 use std::fmt::{self, Write};
 
@@ -9,28 +10,59 @@ use std::fmt::{self, Write};
 pub(crate) struct Flags(u32);
 
 impl Flags {
-    const LETTERS: [(u32, char); 8] = [
-        (sys::norm_use_global_stats, 'G'),
-        (sys::norm_use_scale, 'C'),
-        (sys::norm_use_shift, 'H'),
-        (sys::norm_rms_norm, 'M'),
-        (sys::norm_scale_plus_one, 'P'),
-        (sys::norm_round_before_scale, 'B'),
-        (sys::norm_gate_output, 'O'),
-        (sys::norm_gate_input, 'I'),
+    /// Their letters in benchdnn's language, and their names.
+    const ALL: [(u32, char, &str); 8] = [
+        (sys::norm_use_global_stats, 'G', "use_global_stats"),
+        (sys::norm_use_scale, 'C', "use_scale"),
+        (sys::norm_use_shift, 'H', "use_shift"),
+        (sys::norm_rms_norm, 'M', "rms_norm"),
+        (sys::norm_scale_plus_one, 'P', "scale_plus_one"),
+        (sys::norm_round_before_scale, 'B', "round_before_scale"),
+        (sys::norm_gate_output, 'O', "gate_output"),
+        (sys::norm_gate_input, 'I', "gate_input"),
     ];
     const PARAMETERS: u32 = sys::norm_use_scale | sys::norm_use_shift;
     const GATES: u32 = sys::norm_gate_input | sys::norm_gate_output;
 
     pub(crate) fn new(bits: u32) -> Result<Self> {
-        let known: u32 = Self::LETTERS.iter().map(|(bit, _)| bit).sum();
+        let known: u32 = Self::ALL.iter().map(|(bit, ..)| bit).sum();
         match bits & !known {
             0 => Ok(Self(bits)),
             other => Err(Error::invalid(format_args!(
-                "flags: {other:#x} is not among use_global_stats, use_scale, use_shift, rms_norm, scale_plus_one, \
-                 round_before_scale, gate_output and gate_input"
+                "flags: {other:#x} is not among {}",
+                Self::names(known)
             ))),
         }
+    }
+
+    /// The names of the known flags among `bits`.
+    fn names(bits: u32) -> impl fmt::Display {
+        shown(move |f| {
+            let mut separator = "";
+            for (_, _, name) in Self::ALL.iter().filter(|(bit, ..)| bits & bit != 0) {
+                write!(f, "{separator}{name}")?;
+                separator = ", ";
+            }
+            Ok(())
+        })
+    }
+
+    /// Checks that backward has the flags of the forward problem, those of the hint.
+    pub(crate) fn check_hint(flags: u32, hint: u32) -> Result<()> {
+        let (added, missing) = (Self::new(flags)?.bits() & !hint, hint & !flags);
+        if added != 0 {
+            let names = Self::names(added);
+            return Err(Error::invalid(format_args!(
+                "flags: hint_fwd_pd was created without {names}"
+            )));
+        }
+        if missing != 0 {
+            let names = Self::names(missing);
+            return Err(Error::invalid(format_args!(
+                "flags: hint_fwd_pd was created with {names}, too"
+            )));
+        }
+        Ok(())
     }
 
     pub(crate) fn bits(self) -> u32 {
@@ -96,7 +128,7 @@ impl Flags {
 /// The letters of benchdnn's command line.
 impl fmt::Display for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut letters = Self::LETTERS.iter().filter(|(bit, _)| self.0 & bit != 0);
-        letters.try_for_each(|(_, letter)| f.write_char(*letter))
+        let mut letters = Self::ALL.iter().filter(|(bit, ..)| self.0 & bit != 0);
+        letters.try_for_each(|(_, letter, _)| f.write_char(*letter))
     }
 }
