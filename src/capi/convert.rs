@@ -1,12 +1,11 @@
 //! Conversion of enumerators, which C passes as integers.
 
 use super::exported;
-use super::primitive_desc::Descriptor;
 use crate::error::{Error, Result};
-use crate::primitive::{Answer, PropKind};
+use crate::primitive::PropKind;
 use crate::tensor::DataType;
 use norm_sys as sys;
-use std::ffi::{CStr, c_uint};
+use std::ffi::CStr;
 
 /// A data type that tensors can have.
 pub(super) fn data_type(value: sys::norm_data_type_t, name: &str) -> Result<DataType> {
@@ -51,20 +50,6 @@ pub(super) fn optional_data_type(
 /// The C value of an optional data type.
 pub(super) fn data_type_code(data_type: Option<DataType>) -> sys::norm_data_type_t {
     data_type.map_or(sys::norm_data_type_undef, DataType::code)
-}
-
-/// The flags of `hint_fwd_pd`, which must be a forward descriptor of a normalization.
-pub(super) fn hint_flags(
-    hint: &Descriptor,
-    kind: sys::norm_primitive_kind_t,
-    name: &str,
-) -> Result<c_uint> {
-    let op = hint.desc.op();
-    let forward = op.prop_kind().is_some_and(PropKind::is_forward);
-    match op.query(sys::norm_query_flags) {
-        Some(Answer::U32(flags)) if forward && op.kind() == kind => Ok(flags),
-        _ => Err(Error::invalid(format_args!("hint_fwd_pd: not a forward {name}"))),
-    }
 }
 
 pub(super) fn implemented_prop_kind(value: sys::norm_prop_kind_t) -> Option<PropKind> {

@@ -1,6 +1,6 @@
 //! The constructors of group normalization.
 
-use super::convert::{hint_flags, prop_kind};
+use super::convert::prop_kind;
 use super::exported;
 use super::handle::Handle;
 use super::primitive_desc::{Descriptor, create};
@@ -79,7 +79,7 @@ exported! {
 
 /// The flags and groups of a forward group normalization.
 fn hint_parameters(hint: &Descriptor) -> Result<(c_uint, sys::norm_dim_t)> {
-    let flags = hint_flags(hint, sys::norm_group_normalization, "group normalization")?;
+    let flags = hint.flags_as_hint(sys::norm_group_normalization, "group normalization")?;
     let groups = match hint.desc.op().query(sys::norm_query_group_size_s64) {
         Some(Answer::S64(groups)) => groups,
         _ => 0,

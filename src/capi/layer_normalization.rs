@@ -1,6 +1,6 @@
 //! The constructors of layer normalization.
 
-use super::convert::{data_type, hint_flags, prop_kind};
+use super::convert::{data_type, prop_kind};
 use super::exported;
 use super::handle::Handle;
 use super::primitive_desc::{Descriptor, create};
@@ -148,7 +148,9 @@ unsafe fn backward(
     (flags, hint): (c_uint, Option<&Descriptor>),
     attr: &Attr,
 ) -> Result<LayerNormalization> {
-    let flags_of = |hint| hint_flags(hint, sys::norm_layer_normalization, "layer normalization");
+    let flags_of = |hint: &Descriptor| {
+        hint.flags_as_hint(sys::norm_layer_normalization, "layer normalization")
+    };
     let hint_flags = hint.map(flags_of).transpose()?;
     // SAFETY: guaranteed by the caller.
     unsafe {

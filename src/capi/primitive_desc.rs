@@ -8,10 +8,12 @@ use super::memory_desc::put;
 use crate::error::{Error, Result, Status};
 use crate::heap::counted;
 use crate::mark::{Kind, Mark};
-use crate::primitive::{Answer, Attr, Op, OpArgument, PrimitiveDesc, ScratchpadMode, Usage};
+use crate::primitive::{
+    Answer, Attr, Op, OpArgument, PrimitiveDesc, PropKind, ScratchpadMode, Usage,
+};
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 
 /// The C object: the descriptor and its engine.
 #[derive(Clone)]
@@ -56,6 +58,20 @@ pub(super) unsafe fn create<O: Op + 'static>(
 }
 
 impl Descriptor {
+    /// The flags, where this is `hint_fwd_pd` of a normalization's backward: a forward descriptor of the kind.
+    pub(super) fn flags_as_hint(
+        &self,
+        kind: sys::norm_primitive_kind_t,
+        name: &str,
+    ) -> Result<c_uint> {
+        let op = self.desc.op();
+        let forward = op.prop_kind().is_some_and(PropKind::is_forward);
+        match op.query(sys::norm_query_flags) {
+            Some(Answer::U32(flags)) if forward && op.kind() == kind => Ok(flags),
+            _ => Err(Error::invalid(format_args!("hint_fwd_pd: not a forward {name}"))),
+        }
+    }
+
     /// The descriptor of a `norm_query_*_md` query; empty if the problem does not use it.
     fn memory_desc(&self, what: sys::norm_query_t, index: c_int) -> Result<&MemoryDesc> {
         let op = self.desc.op();
