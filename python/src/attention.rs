@@ -29,7 +29,7 @@ use crate::attention_call::Call;
 /// scale : float, optional
 ///     1 / sqrt(D) by default.
 /// soft_cap : float, optional
-///     Above 0.
+///     0 or more; 0 is none.
 /// sinks : float32 array of shape (H,), optional
 ///     The score of an additional key in each head, whose values are 0.
 /// alibi_slopes : float32 array of shape (H,), optional

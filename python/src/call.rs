@@ -4,18 +4,18 @@
 //! executes it without the interpreter's lock.
 
 use arrayvec::ArrayVec;
+use norm_rs::DataType;
 use norm_rs::layer_normalization::Flags;
 use norm_rs::primitive::{Arg, PropKind};
-use norm_rs::{DataType, Error, ErrorKind};
-use pyo3::exceptions::{
-    PyMemoryError, PyNotImplementedError, PyRuntimeError, PyTypeError, PyValueError,
-};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::arguments::parameter_error;
+use crate::errors::to_python;
 use crate::layout::{MAX_JOINED, check_overlaps, join};
 use crate::options::{Keywords, Options};
-use crate::output::{Output, allocate};
+use crate::output::{Output, allocate, expect_out};
 use crate::plan::{Addresses, Operand, Operation, Problem, Strides, execute};
 use crate::tensor::{Dims, MAKE_CONTIGUOUS, Tensor, tuple};
 
@@ -129,7 +129,8 @@ impl<'a, 'py> Call<'a, 'py> {
         let given = [(Arg::Scale, scale, Flags::SCALE), (Arg::Shift, shift, Flags::SHIFT)];
         for (arg, object, flag) in given {
             let Some(object) = object else { continue };
-            let tensor = Tensor::read(arg.name(), object)?;
+            let tensor = Tensor::read(arg.name(), object)
+                .map_err(|error| parameter_error(arg.name(), object, error))?;
             tensor.expect_type(PARAMETERS)?;
             self.expect_cols(&tensor)?;
             if let Some((_, scale)) = self.inputs.iter().find(|(arg, _)| *arg == Arg::Scale) {
@@ -262,7 +263,10 @@ impl<'a, 'py> Call<'a, 'py> {
                     }
                     Arg::DstScale => (&self.src, DataType::F32, scales),
                     Arg::DstZeroPoint => (&self.src, DataType::S32, scales),
-                    _ => (&self.src, self.src.data_type, &self.src.shape[..]),
+                    _ => {
+                        expect_out(name, &self.src, None)?;
+                        (&self.src, self.src.data_type, &self.src.shape[..])
+                    }
                 };
                 allocate(name, like, data_type, shape)?
             }
@@ -441,34 +445,6 @@ impl Detached<'_> {
         // SAFETY: guaranteed by the callers of `compute`. The Python call holds references to the arrays; a program
         // that modifies them meanwhile has a data race in Python, too.
         unsafe { execute(problem, addresses) }
-    }
-}
-
-/// Converts an error of the library to an exception.
-pub(crate) fn to_python(error: &Error) -> PyErr {
-    let message = error.to_string();
-    // The name of the C function means nothing in Python.
-    let message = match message.split_once(": ") {
-        Some((function, rest)) if function.starts_with("norm_") => rest.to_string(),
-        _ => message,
-    };
-    // The constant of an argument, in lower case, is the name of the parameter.
-    let message = match message.strip_prefix("args: NORM_ARG_").and_then(|m| m.split_once(':')) {
-        Some((argument, rest)) => format!("{}:{rest}", argument.to_lowercase()),
-        None => message,
-    };
-    // The Python functions call queries, keys and values q, k and v.
-    let message = match message.split_once(": ") {
-        Some(("queries", rest)) => format!("q: {rest}"),
-        Some(("keys", rest)) => format!("k: {rest}"),
-        Some(("values", rest)) => format!("v: {rest}"),
-        _ => message,
-    };
-    match error.kind() {
-        ErrorKind::OutOfMemory => PyMemoryError::new_err(message),
-        ErrorKind::InvalidArguments => PyValueError::new_err(message),
-        ErrorKind::Unimplemented => PyNotImplementedError::new_err(message),
-        _ => PyRuntimeError::new_err(message),
     }
 }
 

@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{ffi, intern};
 
+use crate::arguments::kind;
 use crate::tensor::{Bools, Dims, Library, Tensor, check_alignment, layout, wrong_type};
 
 /// Element types and their codes and bits in DLPack.
@@ -60,8 +61,8 @@ pub(crate) fn read<'a, 'py>(
     }
     if !object.hasattr(intern!(object.py(), "__dlpack__"))? {
         return Err(PyTypeError::new_err(format!(
-            "{name} is a {}: pass an array that supports DLPack, such as a NumPy array or a PyTorch tensor",
-            object.get_type().name()?,
+            "{name} is {}: pass an array that supports DLPack, such as a NumPy array or a PyTorch tensor",
+            kind(object),
         )));
     }
     reject_negated(name, object)?;
@@ -98,7 +99,7 @@ fn is_immutable(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 fn unusable(name: &str, reason: &str) -> PyErr {
     let reason = reason.lines().next().unwrap_or_default();
     PyValueError::new_err(format!(
-        "{name} does not give access to its memory through DLPack: {reason}"
+        "{name} does not give access to its memory through DLPack ({reason}): pass a dense tensor on the CPU"
     ))
 }
 
@@ -160,7 +161,9 @@ fn data_type(name: &str, given: DLDataType, bools: Bools) -> PyResult<DataType> 
             DLDataTypeCode::BOOL => "bool",
             _ => "another type with bits: ",
         };
-        let allowed: Vec<_> = TYPES.iter().map(|row| row.0).collect();
+        let indices = [DataType::S32, DataType::S64];
+        let allowed: Vec<_> =
+            TYPES.iter().map(|row| row.0).filter(|own| !indices.contains(own)).collect();
         wrong_type(name, &format!("{kind}{}", given.bits), &allowed)
     })
 }

@@ -3,14 +3,14 @@
 use arrayvec::ArrayVec;
 use norm_rs::DataType;
 use norm_rs::binary::Binary;
-use norm_rs::eltwise::Eltwise;
 use norm_rs::primitive::{Arg, PropKind};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::call::{Given, compute};
+use crate::functions;
 use crate::layout::check_overlaps;
-use crate::output::{Output, allocate};
+use crate::output::{Output, allocate, expect_out};
 use crate::plan::{Addresses, Operand, Operation, Problem, Strides};
 use crate::tensor::{Tensor, tuple};
 
@@ -38,29 +38,6 @@ const BACKWARD: &[DataType] = &[
     DataType::F64,
 ];
 
-/// The names of functions of one array.
-const ELTWISE: [(&str, Eltwise); 19] = [
-    ("abs", Eltwise::Abs),
-    ("clip", Eltwise::Clip),
-    ("elu", Eltwise::Elu),
-    ("exp", Eltwise::Exp),
-    ("gelu_erf", Eltwise::GeluErf),
-    ("gelu_tanh", Eltwise::GeluTanh),
-    ("hardsigmoid", Eltwise::Hardsigmoid),
-    ("hardswish", Eltwise::Hardswish),
-    ("linear", Eltwise::Linear),
-    ("log", Eltwise::Log),
-    ("logistic", Eltwise::Logistic),
-    ("mish", Eltwise::Mish),
-    ("pow", Eltwise::Pow),
-    ("relu", Eltwise::Relu),
-    ("round", Eltwise::Round),
-    ("soft_relu", Eltwise::SoftRelu),
-    ("sqrt", Eltwise::Sqrt),
-    ("swish", Eltwise::Swish),
-    ("tanh", Eltwise::Tanh),
-];
-
 /// The names of functions of two arrays.
 const BINARY: [(&str, Binary); 12] = [
     ("add", Binary::Add),
@@ -77,18 +54,23 @@ const BINARY: [(&str, Binary); 12] = [
     ("sub", Binary::Sub),
 ];
 
-/// Looks up the value of a name.
+/// Looks up the value of a name, or of another name for it.
 pub(crate) fn named<T: Copy>(parameter: &str, name: &str, names: &[(&str, T)]) -> PyResult<T> {
-    let found = names.iter().find(|(own, _)| *own == name);
+    let other = match name {
+        "silu" => "swish",
+        "sigmoid" => "logistic",
+        _ => name,
+    };
+    let found = names.iter().find(|(own, _)| [name, other].contains(own));
     found.map(|(_, value)| *value).ok_or_else(|| {
-        let names: Vec<&str> = names.iter().map(|(own, _)| *own).collect();
-        let names = names.join(", ");
+        let has = |name: &str| names.iter().any(|(own, _)| *own == name);
         let hint = match name {
-            "silu" => "; silu is swish with alpha=1",
-            "gelu" => "; gelu is gelu_erf, its approximation gelu_tanh",
-            "sigmoid" => "; sigmoid is logistic",
+            "gelu" if has("gelu_erf") => "; gelu is gelu_erf, its approximation gelu_tanh",
+            "softplus" if has("soft_relu") => "; softplus is soft_relu",
             _ => "",
         };
+        let names: Vec<&str> = names.iter().map(|(own, _)| *own).collect();
+        let names = names.join(", ");
         PyValueError::new_err(format!("{parameter} is {name:?}: pass one of {names}{hint}"))
     })
 }
@@ -132,32 +114,45 @@ pub(crate) fn run(
 ///     float32, bfloat16, float16, float64, int32, int8, uint8, float8_e4m3fn or float8_e5m2; any non-negative
 ///     strides.
 /// function : str
-///     "abs", "clip", "elu", "exp", "gelu_erf", "gelu_tanh", "hardsigmoid", "hardswish", "linear", "log",
-///     "logistic", "mish", "pow", "relu", "round", "soft_relu", "sqrt", "swish" or "tanh"; formulas in
-///     docs/primitives/eltwise.md.
-/// alpha, beta : float
-///     The parameters of the function: linear is alpha*x + beta, swish x/(1 + exp(-alpha*x)).
-/// out : array of the shape of src, optional
-///     Where to write the result, in any of the types of src; pass src itself to work in place.
+///     One of those below; formulas in docs/primitives/eltwise.md.
+/// alpha, beta : float, optional
+///     The parameters of the function:
+///
+///     function      formula                           alpha  beta
+///     relu          x, or alpha*x below 0             0
+///     elu           x, or alpha*(exp(x) - 1) below 0  1
+///     swish, silu   x/(1 + exp(-alpha*x))             1
+///     soft_relu     log(1 + exp(alpha*x))/alpha       1
+///     linear        alpha*x + beta                    1      0
+///     hardsigmoid   alpha*x + beta, from 0 to 1       1/6    0.5
+///     hardswish     x*hardsigmoid(x)                  1/6    0.5
+///     clip          x, from alpha to beta             both must be passed
+///     pow           alpha*x**beta                     both must be passed
+///
+///     "abs", "exp", "gelu_erf", "gelu_tanh", "log", "logistic" (or "sigmoid"), "mish", "round", "sqrt", "square" and
+///     "tanh" have none, and ignore them.
+/// out : array of the shape of src
+///     Where to write the result, in any of the types of src; pass src itself to work in place. It may be
+///     omitted unless src has integers.
 ///
 /// Returns
 /// -------
 /// out, or a new array of the library, shape and element type of src.
 #[pyfunction]
-#[pyo3(signature = (src, function, alpha=0.0, beta=0.0, *, out=None))]
+#[pyo3(signature = (src, function, alpha=None, beta=None, *, out=None))]
 pub(crate) fn eltwise<'py>(
     src: &Bound<'py, PyAny>,
     function: &str,
-    alpha: f64,
-    beta: f64,
+    alpha: Option<f64>,
+    beta: Option<f64>,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let function = named("function", function, &ELTWISE)?;
+    let operation = functions::operation(function, alpha, beta)?;
     let given = Tensor::read("src", src)?;
     given.expect_type(OF_ONE)?;
+    expect_out("out", &given, out)?;
     let (dst, result) = output("out", out, &given, (OF_ONE, &given.shape, "it is that of src"))?;
     check_overlaps(&[&dst], &[&given], &[(&given, &dst)])?;
-    let operation = Operation::Eltwise { function, alpha: alpha as f32, beta: beta as f32 };
     run(src.py(), operation, PropKind::ForwardInference, &[(Arg::Src, &given), (Arg::Dst, &dst)])?;
     result.finish()
 }
@@ -179,16 +174,16 @@ pub(crate) fn eltwise<'py>(
 /// -------
 /// out, or a new array of the library, shape and element type of src.
 #[pyfunction]
-#[pyo3(signature = (diff_dst, src, function, alpha=0.0, beta=0.0, *, out=None))]
+#[pyo3(signature = (diff_dst, src, function, alpha=None, beta=None, *, out=None))]
 pub(crate) fn eltwise_backward<'py>(
     diff_dst: &Bound<'py, PyAny>,
     src: &Bound<'py, PyAny>,
     function: &str,
-    alpha: f64,
-    beta: f64,
+    alpha: Option<f64>,
+    beta: Option<f64>,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let function = named("function", function, &ELTWISE)?;
+    let operation = functions::operation(function, alpha, beta)?;
     let given = Tensor::read("src", src)?;
     given.expect_type(BACKWARD)?;
     let gradient = Tensor::read("diff_dst", diff_dst)?;
@@ -196,7 +191,6 @@ pub(crate) fn eltwise_backward<'py>(
     gradient.expect_shape(&given.shape, "it is that of src")?;
     let (to, result) = output("out", out, &given, (BACKWARD, &given.shape, "it is that of src"))?;
     check_overlaps(&[&to], &[&given, &gradient], &[(&gradient, &to)])?;
-    let operation = Operation::Eltwise { function, alpha: alpha as f32, beta: beta as f32 };
     let tensors = [(Arg::Src, &given), (Arg::DiffDst, &gradient), (Arg::DiffSrc, &to)];
     run(src.py(), operation, PropKind::BackwardData, &tensors)?;
     result.finish()

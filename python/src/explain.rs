@@ -7,7 +7,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::call::{BACKWARD, Given, to_python};
+use crate::arguments;
+use crate::call::{BACKWARD, Given};
+use crate::errors::to_python;
 use crate::tensor::Tensor;
 
 /// The names of warnings.
@@ -53,7 +55,7 @@ fn memory(engine: &Engine, tensor: &Tensor<'_, '_>) -> norm_rs::Result<Memory<'s
 pub(crate) fn explain<'py>(
     src: &Bound<'py, PyAny>,
     scale: Given<'_, 'py>,
-    epsilon: f64,
+    #[pyo3(from_py_with = arguments::plain_epsilon)] epsilon: f64,
     rms: bool,
     row: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {

@@ -101,7 +101,8 @@ fn inputs<'a, 'py>(
 /// up : array of shape (..., C), optional
 ///     The second factor. Without it, src contains both, and packing says how.
 /// activation : str
-///     f: "swish" (SwiGLU), "gelu_erf", "gelu_tanh", "relu", "logistic" (GLU) or "linear" (bilinear).
+///     f: "swish" or "silu" (SwiGLU), "gelu_erf", "gelu_tanh", "relu", "logistic" or "sigmoid" (GLU), or "linear"
+///     (bilinear).
 /// packing : str
 ///     "gate_first" or "up_first", for halves of the last dimension, or "interleaved". There is no default.
 /// alpha : float, optional

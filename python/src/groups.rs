@@ -8,9 +8,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::arguments;
 use crate::call::{BACKWARD, FORWARD, Given, compute, outs};
 use crate::layout::check_overlaps;
-use crate::output::{Output, allocate};
+use crate::output::{Output, allocate, expect_out};
 use crate::plan::{Addresses, Operand, Operation, Problem};
 use crate::tensor::{Dims, MAKE_CONTIGUOUS, Tensor, tuple};
 
@@ -105,6 +106,9 @@ impl<'a, 'py> Call<'a, 'py> {
             }
             None => {
                 let like_src = matches!(arg, Arg::Dst | Arg::DiffSrc);
+                if like_src {
+                    expect_out(name, self.src(), None)?;
+                }
                 let data_type = if like_src { self.src().data_type } else { DataType::F32 };
                 allocate(name, self.src(), data_type, &self.shape(arg).0)?
             }
@@ -167,8 +171,9 @@ fn norm(rms: bool) -> Flags {
 ///     RMS normalization.
 /// mean, variance : float32 array of shape (N, groups), optional
 ///     Statistics to use instead of the groups' own.
-/// out : array of the shape of src, optional
-///     Where to write the result, in any of the types of src; pass src itself to work in place.
+/// out : array of the shape of src
+///     Where to write the result, in any of the types of src; pass src itself to work in place. It may be
+///     omitted unless src is int8 or uint8.
 ///
 /// Returns
 /// -------
@@ -179,10 +184,10 @@ fn norm(rms: bool) -> Flags {
 #[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
 pub(crate) fn group_norm<'py>(
     src: &Bound<'py, PyAny>,
-    groups: usize,
+    #[pyo3(from_py_with = arguments::groups)] groups: usize,
     scale: Option<&Bound<'py, PyAny>>,
     shift: Option<&Bound<'py, PyAny>>,
-    epsilon: f64,
+    #[pyo3(from_py_with = arguments::plain_epsilon)] epsilon: f64,
     rms: bool,
     mean: Option<&Bound<'py, PyAny>>,
     variance: Option<&Bound<'py, PyAny>>,
@@ -227,10 +232,10 @@ pub(crate) fn group_norm<'py>(
 #[pyo3(signature = (src, groups, scale=None, shift=None, epsilon=1e-5, *, rms=false, out=None))]
 pub(crate) fn group_norm_training<'py>(
     src: &Bound<'py, PyAny>,
-    groups: usize,
+    #[pyo3(from_py_with = arguments::groups)] groups: usize,
     scale: Option<&Bound<'py, PyAny>>,
     shift: Option<&Bound<'py, PyAny>>,
-    epsilon: f64,
+    #[pyo3(from_py_with = arguments::plain_epsilon)] epsilon: f64,
     rms: bool,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
@@ -284,12 +289,12 @@ pub(crate) fn group_norm_training<'py>(
 pub(crate) fn group_norm_backward<'py>(
     diff_dst: &Bound<'py, PyAny>,
     src: &Bound<'py, PyAny>,
-    groups: usize,
+    #[pyo3(from_py_with = arguments::groups)] groups: usize,
     mean: Option<&Bound<'py, PyAny>>,
     variance: &Bound<'py, PyAny>,
     scale: Option<&Bound<'py, PyAny>>,
     shift: Option<&Bound<'py, PyAny>>,
-    epsilon: f64,
+    #[pyo3(from_py_with = arguments::plain_epsilon)] epsilon: f64,
     rms: bool,
     global_stats: bool,
     data_only: bool,

@@ -5,6 +5,7 @@
 //! primitive of an earlier call or creates one (`plan`), and executes it without the interpreter's
 //! lock. The Rust API of libnorm (`norm-rs`) is the only way to the library.
 
+mod arguments;
 mod attention;
 mod attention_arguments;
 mod attention_call;
@@ -14,7 +15,9 @@ mod cache_rope;
 mod call;
 mod dlpack;
 mod elementwise;
+mod errors;
 mod explain;
+mod functions;
 mod gated;
 mod groups;
 mod kv_cache;

@@ -6,6 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::arguments;
 use crate::call::{Call, Given, outs};
 use crate::options::Keywords;
 
@@ -121,8 +122,9 @@ impl<'py> Gradients<'_, 'py> {
 ///     Added to the variance under the root; finite, 0 or more.
 /// mean, variance : float32 array of shape (...) or (..., 1), optional
 ///     Statistics to use instead of the row's own; both or neither.
-/// out : array of shape (..., C), optional
-///     Where to write the result, in any of the types of src; pass src itself to work in place.
+/// out : array of shape (..., C)
+///     Where to write the result, in any of the types of src; pass src itself to work in place. It may be
+///     omitted unless src is int8 or uint8.
 /// options
 ///     gate : array of the shape of src (float32, bfloat16 or float16); the result is multiplied by silu(gate).
 ///     gate_input : likewise; src * silu(gate_input) is normalized. gating : "silu" (default) or "sigmoid", the
@@ -144,7 +146,7 @@ pub(crate) fn layer_norm<'py>(
     src: &Bound<'py, PyAny>,
     scale: Option<&Bound<'py, PyAny>>,
     shift: Option<&Bound<'py, PyAny>>,
-    epsilon: f64,
+    #[pyo3(from_py_with = arguments::epsilon)] epsilon: f64,
     mean: Option<&Bound<'py, PyAny>>,
     variance: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
@@ -185,8 +187,9 @@ pub(crate) fn layer_norm<'py>(
 ///     Added to the mean square under the root; finite, 0 or more.
 /// variance : float32 array of shape (...) or (..., 1), optional
 ///     Mean squares to use instead of the row's own.
-/// out : array of shape (..., C), optional
-///     Where to write the result, in any of the types of src; pass src itself to work in place.
+/// out : array of shape (..., C)
+///     Where to write the result, in any of the types of src; pass src itself to work in place. It may be
+///     omitted unless src is int8 or uint8.
 /// options
 ///     gate : array of the shape of src (float32, bfloat16 or float16); the result is multiplied by silu(gate).
 ///     gate_input : likewise; src * silu(gate_input) is normalized. gating : "silu" (default) or "sigmoid", the
@@ -208,7 +211,7 @@ pub(crate) fn rms_norm<'py>(
     src: &Bound<'py, PyAny>,
     scale: Option<&Bound<'py, PyAny>>,
     shift: Option<&Bound<'py, PyAny>>,
-    epsilon: f64,
+    #[pyo3(from_py_with = arguments::epsilon)] epsilon: f64,
     variance: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
@@ -236,7 +239,7 @@ pub(crate) fn layer_norm_training<'py>(
     src: &Bound<'py, PyAny>,
     scale: Option<&Bound<'py, PyAny>>,
     shift: Option<&Bound<'py, PyAny>>,
-    epsilon: f64,
+    #[pyo3(from_py_with = arguments::epsilon)] epsilon: f64,
     out: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
@@ -268,7 +271,7 @@ pub(crate) fn rms_norm_training<'py>(
     src: &Bound<'py, PyAny>,
     scale: Option<&Bound<'py, PyAny>>,
     shift: Option<&Bound<'py, PyAny>>,
-    epsilon: f64,
+    #[pyo3(from_py_with = arguments::epsilon)] epsilon: f64,
     out: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
@@ -330,7 +333,7 @@ pub(crate) fn layer_norm_backward<'py>(
     variance: &Bound<'py, PyAny>,
     scale: Option<&Bound<'py, PyAny>>,
     shift: Option<&Bound<'py, PyAny>>,
-    epsilon: f64,
+    #[pyo3(from_py_with = arguments::epsilon)] epsilon: f64,
     diff_sum: Option<&Bound<'py, PyAny>>,
     global_stats: bool,
     data_only: bool,
@@ -391,7 +394,7 @@ pub(crate) fn rms_norm_backward<'py>(
     variance: &Bound<'py, PyAny>,
     scale: Option<&Bound<'py, PyAny>>,
     shift: Option<&Bound<'py, PyAny>>,
-    epsilon: f64,
+    #[pyo3(from_py_with = arguments::epsilon)] epsilon: f64,
     diff_sum: Option<&Bound<'py, PyAny>>,
     global_stats: bool,
     data_only: bool,

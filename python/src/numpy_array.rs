@@ -18,6 +18,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use pyo3::{PyTypeInfo, ffi};
 
+use crate::arguments::kind;
 use crate::tensor::{Bools, Library, Tensor, check_alignment, layout, wrong_type};
 
 /// Element types that arrays can have.
@@ -108,8 +109,8 @@ fn reject_masked(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
         return Ok(());
     }
     Err(PyTypeError::new_err(format!(
-        "{name} is a {} with a mask, which would be ignored: pass {name}.filled(...)",
-        own.name()?,
+        "{name} is {} with a mask, which would be ignored: pass {name}.filled(...)",
+        kind(object),
     )))
 }
 

@@ -6,6 +6,11 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use crate::arguments::convert;
+use crate::elementwise::named;
+
+const SILU: Gating = Gating::Swish(1.0);
+
 /// What the options change besides flags and arguments.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Options {
@@ -19,8 +24,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    pub(crate) const NONE: Self =
-        Self { gating: Gating::Swish(1.0), exact: false, partial: 0, group: 0 };
+    pub(crate) const NONE: Self = Self { gating: SILU, exact: false, partial: 0, group: 0 };
 }
 
 /// The options as they were passed.
@@ -32,7 +36,7 @@ pub(crate) struct Keywords<'py> {
 }
 
 /// The names of all options.
-const NAMES: &str = "gate, gate_input, gating, scale_plus_one, round_before_scale and partial";
+const NAMES: &str = "gate, gate_input, gating, scale_plus_one, round_before_scale, partial";
 
 impl<'py> Keywords<'py> {
     pub(crate) fn read(function: &str, given: Option<&Bound<'py, PyDict>>) -> PyResult<Self> {
@@ -49,12 +53,16 @@ impl<'py> Keywords<'py> {
             "gate" => self.set_gate("gate", Flags::GATE_OUTPUT, value)?,
             "gate_input" => self.set_gate("gate_input", Flags::GATE_INPUT, value)?,
             "gating" => self.options.gating = gating(&value)?,
-            "scale_plus_one" if value.extract()? => self.flags |= Flags::SCALE_PLUS_ONE,
-            "round_before_scale" if value.extract()? => self.flags |= Flags::ROUND_BEFORE_SCALE,
+            "scale_plus_one" if truth("scale_plus_one", &value)? => {
+                self.flags |= Flags::SCALE_PLUS_ONE
+            }
+            "round_before_scale" if truth("round_before_scale", &value)? => {
+                self.flags |= Flags::ROUND_BEFORE_SCALE
+            }
             "scale_plus_one" | "round_before_scale" => {}
             "partial" if value.is_none() => {}
             "partial" => {
-                let count: i64 = value.extract()?;
+                let count: i64 = convert("partial", &value, "an int, or None for all of a row")?;
                 self.options.partial =
                     usize::try_from(count).ok().filter(|&count| count > 0).ok_or_else(|| {
                         PyValueError::new_err(format!(
@@ -63,11 +71,7 @@ impl<'py> Keywords<'py> {
                         ))
                     })?;
             }
-            _ => {
-                return Err(PyTypeError::new_err(format!(
-                    "{function}() has no option {name}; the options are {NAMES}"
-                )));
-            }
+            _ => return Err(unknown(value.py(), function, name)),
         }
         Ok(())
     }
@@ -92,13 +96,44 @@ impl<'py> Keywords<'py> {
     }
 }
 
+fn truth(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    convert(name, value, "True or False")
+}
+
 fn gating(value: &Bound<'_, PyAny>) -> PyResult<Gating> {
-    let name: String = value.extract()?;
-    match name.as_str() {
-        "silu" => Ok(Gating::Swish(1.0)),
-        "sigmoid" => Ok(Gating::Logistic),
-        _ => {
-            Err(PyValueError::new_err(format!("gating is {name:?}: pass \"silu\" or \"sigmoid\"")))
-        }
-    }
+    let name: String = convert("gating", value, "\"silu\" or \"sigmoid\"")?;
+    named(
+        "gating",
+        &name,
+        &[
+            ("silu", SILU),
+            ("swish", SILU),
+            ("sigmoid", Gating::Logistic),
+            ("logistic", Gating::Logistic),
+        ],
+    )
+}
+
+/// The error for a keyword that a function does not have, with the names of those that it has.
+fn unknown(py: Python<'_>, function: &str, name: &str) -> PyErr {
+    let hint = match name {
+        "eps" => "; eps is epsilon",
+        "weight" => "; weight is scale",
+        "bias" => "; bias is shift",
+        "axis" | "dim" | "normalized_shape" => "; the last dimension is normalized",
+        _ => "",
+    };
+    // The signature is the one that help() prints: "(src, scale=None, *, out=None, **options)".
+    let signature = PyModule::import(py, "libnorm._libnorm")
+        .and_then(|module| {
+            module.getattr(function)?.getattr("__text_signature__")?.extract::<String>()
+        })
+        .unwrap_or_default();
+    let own = signature.trim_matches(['(', ')']).split(", ");
+    let own = own.filter_map(|parameter| parameter.split('=').next());
+    let own: Vec<&str> = own.filter(|own| !own.starts_with('*') && !own.is_empty()).collect();
+    PyTypeError::new_err(format!(
+        "{function}() has no keyword {name}{hint}; its keywords are {}, {NAMES}",
+        own.join(", ")
+    ))
 }

@@ -18,9 +18,10 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyModule, PyType};
 
+use crate::call::Given;
 use crate::dlpack::{dense_strides, dlpack_type};
 use crate::numpy_array;
-use crate::tensor::{Bools, Library, Tensor};
+use crate::tensor::{Bools, Library, Tensor, type_name};
 
 /// A result and where it goes.
 pub(crate) enum Output<'py> {
@@ -38,6 +39,19 @@ impl<'py> Output<'py> {
             Self::Memory(buffer, like) => buffer.into_array(&like),
         }
     }
+}
+
+/// Rejects a call without `out` whose result would be a new array of integers.
+pub(crate) fn expect_out(name: &str, like: &Tensor<'_, '_>, out: Given<'_, '_>) -> PyResult<()> {
+    let whole = matches!(like.data_type, DataType::S8 | DataType::U8 | DataType::S32);
+    if out.is_some() || !whole {
+        return Ok(());
+    }
+    Err(PyTypeError::new_err(format!(
+        "{} has elements of {}, which can hold no result but whole numbers: pass {name}, such as an array of float32",
+        like.name,
+        type_name(like.data_type),
+    )))
 }
 
 /// A new array of the library of `like`: dense, and of its element type, float32 or int32.

@@ -6,6 +6,7 @@ use norm_rs::primitive::{Arg, PropKind};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::arguments;
 use crate::normalization::Common;
 use crate::options::Keywords;
 use crate::tensor::Tensor;
@@ -19,7 +20,7 @@ macro_rules! functions {
             src: &Bound<'py, PyAny>,
             scale: Option<&Bound<'py, PyAny>>,
             shift: Option<&Bound<'py, PyAny>>,
-            epsilon: f64,
+            #[pyo3(from_py_with = arguments::epsilon)] epsilon: f64,
             out: &Bound<'py, PyAny>,
             group: Option<usize>,
             options: Option<&Bound<'py, PyDict>>,

@@ -5,6 +5,7 @@ use norm_rs::primitive::{Arg, PropKind};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::arguments;
 use crate::call::{Given, outs};
 use crate::normalization::Common;
 use crate::options::Keywords;
@@ -60,7 +61,7 @@ macro_rules! functions {
             residual: &Bound<'py, PyAny>,
             scale: Option<&Bound<'py, PyAny>>,
             shift: Option<&Bound<'py, PyAny>>,
-            epsilon: f64,
+            #[pyo3(from_py_with = arguments::epsilon)] epsilon: f64,
             exact: bool,
             out: Option<&Bound<'py, PyAny>>,
             options: Option<&Bound<'py, PyDict>>,

@@ -8,7 +8,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use crate::call::{Given, compute, to_python};
+use crate::arguments;
+use crate::call::{Given, compute};
+use crate::elementwise::named;
+use crate::errors::to_python;
 use crate::layout::check_overlaps;
 use crate::output::{Output, allocate};
 use crate::plan::{Addresses, Operand, Operation, Problem, Rotation};
@@ -23,14 +26,6 @@ const PAIRINGS: [(&str, Pairing); 3] = [
     ("half_split", Pairing::HalfSplit),
     ("half_split_of_head", Pairing::HalfSplitOfHead),
 ];
-
-fn pairing(name: &str) -> PyResult<Pairing> {
-    let found = PAIRINGS.iter().find(|(own, _)| *own == name);
-    found.map(|(_, pairing)| *pairing).ok_or_else(|| {
-        let names = PAIRINGS.map(|(own, _)| own).join(", ");
-        PyValueError::new_err(format!("pairing is {name:?}: pass one of {names}"))
-    })
-}
 
 /// The arguments of both directions.
 struct Call<'a, 'py> {
@@ -93,7 +88,7 @@ impl<'a, 'py> Angles<'a, 'py> {
 
     pub(crate) fn rotation(&self, head: usize) -> PyResult<Rotation> {
         Ok(Rotation {
-            pairing: pairing(self.pairing)?,
+            pairing: named("pairing", self.pairing, &PAIRINGS)?,
             rotary_dims: self.rotary_dims.unwrap_or(head),
             magnitude: self.magnitude as f32,
         })
@@ -119,6 +114,11 @@ impl<'a, 'py> Angles<'a, 'py> {
                 sin.expect_shape(&cos.shape, "it is that of cos")?;
                 angles.push((Arg::RopeCos, cos));
                 angles.push((Arg::RopeSin, sin));
+            }
+            (Some(_), _) => {
+                return Err(PyValueError::new_err(
+                    "frequencies and tables are both given: pass frequencies, or cos and sin",
+                ));
             }
             _ => {
                 return Err(PyValueError::new_err(
@@ -264,6 +264,28 @@ pub(crate) fn rope_backward<'py>(
     Call { arg: Arg::DiffDst, input: diff_dst, positions, angles, out }.run()
 }
 
+/// Scalings and their parameters.
+const SCALINGS: [(&str, &str); 7] = [
+    ("none", "[]"),
+    ("linear", "[factor]"),
+    ("ntk", "[factor]"),
+    ("dynamic_ntk", "[factor, trained length, current length]"),
+    ("yarn", "[factor, trained length, ...]"),
+    ("llama3", "[factor, low_freq_factor, high_freq_factor, trained length]"),
+    ("longrope", "[factor, trained length, ...]"),
+];
+
+/// The error for an unknown scaling, or for one with another number of parameters.
+fn not_a_scaling(name: &str, count: usize) -> PyErr {
+    let parameters = match named("scaling", name, &SCALINGS) {
+        Ok(parameters) => parameters,
+        Err(error) => return error,
+    };
+    PyValueError::new_err(format!(
+        "parameters has the length {count}: with scaling {name:?} pass {parameters}"
+    ))
+}
+
 /// The frequencies of rope, as Hugging Face's transformers compute them.
 ///
 /// Parameters
@@ -288,10 +310,10 @@ pub(crate) fn rope_backward<'py>(
 #[pyo3(signature = (rotary_dims, base=10000.0, *, scaling="none", parameters=Vec::new()),
        text_signature = "(rotary_dims, base=10000.0, *, scaling='none', parameters=())")]
 pub(crate) fn rope_frequencies(
-    rotary_dims: usize,
+    #[pyo3(from_py_with = arguments::rotary_dims)] rotary_dims: usize,
     base: f64,
     scaling: &str,
-    parameters: Vec<f64>,
+    #[pyo3(from_py_with = arguments::parameters)] parameters: Vec<f64>,
 ) -> PyResult<(Vec<f64>, f64)> {
     let scaling = match (scaling, &parameters[..]) {
         ("none", []) => Scaling::None,
@@ -305,12 +327,7 @@ pub(crate) fn rope_frequencies(
             Scaling::Llama3 { factor, low_freq_factor, high_freq_factor, trained }
         }
         ("longrope", parameters) => Scaling::Longrope(parameters),
-        _ => {
-            return Err(PyValueError::new_err(format!(
-                "scaling is {scaling:?} with {} parameters: see help(libnorm.rope_frequencies)",
-                parameters.len()
-            )));
-        }
+        (name, parameters) => return Err(not_a_scaling(name, parameters.len())),
     };
     let found = frequencies(scaling, rotary_dims, base);
     found.map(|(values, magnitude)| (values, magnitude.into())).map_err(|error| to_python(&error))

@@ -4,7 +4,7 @@ use norm_rs::info::{self, CpuIsa};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::call::to_python;
+use crate::errors::to_python;
 use crate::plan;
 
 /// The names of the instruction sets, as in NORM_MAX_CPU_ISA.

@@ -4,15 +4,16 @@ use arrayvec::ArrayVec;
 use norm_rs::DataType;
 use norm_rs::primitive::{Arg, PropKind};
 use norm_rs::softmax::Algorithm;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use crate::arguments;
 use crate::call::{Given, compute};
 use crate::layout::check_overlaps;
-use crate::output::{Output, allocate};
+use crate::output::{Output, allocate, expect_out};
 use crate::plan::{Addresses, Operand, Operation, Problem};
-use crate::tensor::{Tensor, tuple, type_name};
+use crate::tensor::{Tensor, tuple};
 
 /// Element types of src and dst.
 const FORWARD: &[DataType] = &[
@@ -55,17 +56,8 @@ fn output<'a, 'py>(
     like: &Tensor<'a, 'py>,
     types: &[DataType],
 ) -> PyResult<(Tensor<'a, 'py>, Output<'py>)> {
-    let Some(out) = out else {
-        if matches!(like.data_type, DataType::S8 | DataType::U8) {
-            return Err(PyTypeError::new_err(format!(
-                "{} has elements of {}, which can hold no result but whole numbers: pass out, such as \
-                 an array of float32",
-                like.name,
-                type_name(like.data_type),
-            )));
-        }
-        return allocate("out", like, like.data_type, &like.shape);
-    };
+    expect_out("out", like, out)?;
+    let Some(out) = out else { return allocate("out", like, like.data_type, &like.shape) };
     let tensor = Tensor::read_output("out", out)?;
     tensor.expect_type(types)?;
     tensor.expect_shape(&like.shape, &format!("it is that of {}", like.name))?;
@@ -178,7 +170,7 @@ fn backward<'py>(
        text_signature = "(src, axis=-1, *, inf_as_zero=False, return_lse=False, out=None)")]
 pub(crate) fn softmax<'py>(
     src: &Bound<'py, PyAny>,
-    axis: i64,
+    #[pyo3(from_py_with = arguments::axis)] axis: i64,
     inf_as_zero: bool,
     return_lse: bool,
     out: Option<&Bound<'py, PyAny>>,
@@ -202,7 +194,7 @@ pub(crate) fn softmax<'py>(
        text_signature = "(src, axis=-1, *, return_lse=False, out=None)")]
 pub(crate) fn log_softmax<'py>(
     src: &Bound<'py, PyAny>,
-    axis: i64,
+    #[pyo3(from_py_with = arguments::axis)] axis: i64,
     return_lse: bool,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -235,7 +227,7 @@ pub(crate) fn log_softmax<'py>(
 pub(crate) fn softmax_backward<'py>(
     diff_dst: &Bound<'py, PyAny>,
     dst: &Bound<'py, PyAny>,
-    axis: i64,
+    #[pyo3(from_py_with = arguments::axis)] axis: i64,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     backward(Algorithm::Accurate, diff_dst, dst, axis, out)
@@ -257,7 +249,7 @@ pub(crate) fn softmax_backward<'py>(
 pub(crate) fn log_softmax_backward<'py>(
     diff_dst: &Bound<'py, PyAny>,
     dst: &Bound<'py, PyAny>,
-    axis: i64,
+    #[pyo3(from_py_with = arguments::axis)] axis: i64,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     backward(Algorithm::Log, diff_dst, dst, axis, out)

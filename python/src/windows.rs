@@ -4,8 +4,9 @@ use norm_rs::sdpa::{self, Previous, Strategy, Window};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::call::{Given, to_python};
+use crate::call::Given;
 use crate::elementwise::named;
+use crate::errors::to_python;
 
 /// The window that a tuple describes, and the number of first keys that are visible besides it.
 pub(crate) fn window(given: Given<'_, '_>) -> PyResult<(Window, usize)> {
@@ -42,8 +43,8 @@ pub(crate) fn window(given: Given<'_, '_>) -> PyResult<(Window, usize)> {
 ///     Tokens in the sequence.
 /// min_window, max_window : int
 /// measured : float, optional
-///     The entropy in nats that attention returns with return_entropy, or the perplexity. Without it, the width
-///     is that of "length".
+///     The entropy in nats that attention returns with return_entropy, for "entropy" and "entropy_over_4", or the
+///     perplexity, for "perplexity". For a first step, when there is none yet, use "length".
 /// vocabulary : int
 ///     Tokens in the vocabulary, for "perplexity".
 /// previous : int, optional
@@ -71,6 +72,16 @@ pub(crate) fn adaptive_window(
     smoothing: f64,
     max_step: Option<usize>,
 ) -> PyResult<usize> {
+    let missing = match strategy {
+        "entropy" | "entropy_over_4" => "the entropy that attention returns with return_entropy",
+        "perplexity" => "the perplexity",
+        _ => "",
+    };
+    if measured.is_none() && !missing.is_empty() {
+        return Err(PyValueError::new_err(format!(
+            "measured is missing: pass {missing}, or \"length\" as strategy if there is none yet"
+        )));
+    }
     let perplexity = Strategy::ByPerplexity { perplexity: measured, vocabulary: vocabulary as f64 };
     let strategies = [
         ("fixed", Strategy::Fixed),

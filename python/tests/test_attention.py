@@ -259,6 +259,8 @@ def test_errors():
         refused(ValueError, ["window", "with_self", "before_self"], libnorm.attention, q, k, v, window=window)
     refused(ValueError, ["window", "0"], libnorm.attention, q, k, v, window=("with_self", 0))
     refused(ValueError, ["soft_cap"], libnorm.attention, q, k, v, soft_cap=-1.0)
+    assert (libnorm.attention(q, k, v, soft_cap=0.0) == libnorm.attention(q, k, v)).all()
+    assert "0 is none" in libnorm.attention.__doc__
     refused(ValueError, ["scale"], libnorm.attention, q, k, v, scale=math.nan)
     mask = np.zeros((S, T + 1), np.float32)
     refused(ValueError, ["mask", "(9, 14)", "(2, 4, 9, 13)"], libnorm.attention, q, k, v, mask=mask)
@@ -282,7 +284,6 @@ def test_errors():
 def test_adaptive_window():
     lengths = [(100, 512), (1024, 512), (1026, 513), (4096, 2048), (8192, 4096), (32768, 4096)]
     assert all(libnorm.adaptive_window("length", length) == window for length, window in lengths)
-    assert all(libnorm.adaptive_window("entropy", length) == window for length, window in lengths)
     entropies = [(0, 512), (1, 1408), (2, 2304), (3, 3200), (4, 4096), (9, 4096)]
     for entropy, window in entropies:
         assert libnorm.adaptive_window("entropy_over_4", 8192, measured=entropy) == window
@@ -301,6 +302,9 @@ def test_adaptive_window():
     )
     refused(ValueError, ["strategy", "fast", "entropy_over_4"], libnorm.adaptive_window, "fast", 1)
     refused(ValueError, ["max_window"], libnorm.adaptive_window, "length", 1, 8, 7)
+    for strategy in ("entropy", "entropy_over_4", "perplexity"):
+        words = ["measured is missing", strategy.split("_")[0], "length"]
+        refused(ValueError, words, libnorm.adaptive_window, strategy, 6, 2, 8)
 
 
 needs_torch = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="PyTorch is not installed")

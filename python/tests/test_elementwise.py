@@ -117,7 +117,7 @@ def test_errors():
     refused(ValueError, ["packing", "halves"], libnorm.gated, X, packing="halves")
     refused(ValueError, ["activation", "sin"], libnorm.gated, X, X, activation="sin")
     refused(ValueError, ["src", "(3, 5)", "even"], libnorm.gated, X[:, :5].copy(), packing="up_first")
-    refused(ValueError, ["limit"], libnorm.gated, X, X, limit=-1.0)
+    refused(ValueError, ["limit", "None stands for no limit"], libnorm.gated, X, X, limit=-1.0)
     refused(ValueError, ["up", "(6,)"], libnorm.gated, X, X[0])
 
 
@@ -134,9 +134,53 @@ def test_pytorch():
     assert torch.allclose(gradients[0], gate.grad, atol=1e-6) and torch.allclose(gradients[1], up.grad, atol=1e-6)
 
 
-@pytest.mark.parametrize(("name", "other"), [("silu", "swish"), ("gelu", "gelu_erf"), ("sigmoid", "logistic")])
+@pytest.mark.parametrize(("name", "other"), [("silu", "swish"), ("sigmoid", "logistic")])
 def test_names_of_other_libraries(name, other):
-    x = np.ones((2, 4), dtype=np.float32)
-    words = [f"; {name} is", other]
-    refused(ValueError, words, libnorm.eltwise, x, name)
-    refused(ValueError, words, libnorm.gated, x, x, activation=name)
+    assert (libnorm.eltwise(X, name) == libnorm.eltwise(X, other)).all()
+    assert (libnorm.gated(X, X, activation=name) == libnorm.gated(X, X, activation=other)).all()
+
+
+def test_hints_for_names_of_other_libraries():
+    refused(ValueError, ["; gelu is gelu_erf"], libnorm.eltwise, X, "gelu")
+    refused(ValueError, ["; gelu is gelu_erf"], libnorm.gated, X, X, activation="gelu")
+    refused(ValueError, ["; softplus is soft_relu"], libnorm.eltwise, X, "softplus")
+
+
+def hardsigmoid(x):
+    return np.clip(x / 6 + 0.5, 0, 1)
+
+
+# With the usual parameters.
+USUAL = {
+    "relu": lambda x: np.maximum(x, 0),
+    "elu": lambda x: np.where(x > 0, x, np.exp(x) - 1),
+    "swish": lambda x: x * logistic(x),
+    "soft_relu": lambda x: np.log1p(np.exp(x)),
+    "linear": lambda x: x,
+    "hardsigmoid": hardsigmoid,
+    "hardswish": lambda x: x * hardsigmoid(x),
+    "square": lambda x: x * x,
+}
+
+
+@pytest.mark.parametrize("name", USUAL)
+def test_usual_parameters(name):
+    wide, step = X.astype(np.float64), 1e-6
+    near(libnorm.eltwise(X, name), USUAL[name](wide), "float32")
+    slope = (USUAL[name](wide + step) - USUAL[name](wide - step)) / (2 * step)
+    gradient = libnorm.eltwise_backward(np.ones_like(X), X, name)
+    assert np.allclose(gradient, slope, rtol=1e-5, atol=1e-5)
+    if name == "linear":
+        near(libnorm.eltwise(X, name, beta=2.0), wide + 2, "float32")
+
+
+@pytest.mark.parametrize(("name", "what"), [("clip", "the bounds"), ("pow", "alpha * x**beta")])
+def test_parameters_that_must_be_given(name, what):
+    words = [f"{name} needs alpha and beta, ", what]
+    for given in ({}, {"alpha": 1.0}, {"beta": 2.0}):
+        refused(ValueError, words, libnorm.eltwise, X, name, **given)
+        refused(ValueError, words, libnorm.eltwise_backward, X, X, name, **given)
+
+
+def test_functions_without_a_gradient():
+    refused(ValueError, ["function: round has no gradient"], libnorm.eltwise_backward, X, X, "round")

@@ -25,9 +25,10 @@ def refused(kind, words, function, *arguments, **options):
     assert [out.tobytes() for out in outs] == before
 
 
-@pytest.mark.parametrize("given", [[1.0, 2.0], 3.0, "x", None, np.float32(1), (COLS, COLS)])
+@pytest.mark.parametrize("given", [[1.0, 2.0], 3.0, 3, "x", None, (COLS, COLS)])
 def test_what_is_no_array(given):
-    words = ["src", type(given).__name__, "pass an array"]
+    kind = "None" if given is None else f"{'an' if isinstance(given, int) else 'a'} {type(given).__name__}"
+    words = [f"src is {kind}: pass an array"]
     refused(TypeError, words, libnorm.layer_norm, given)
 
 
@@ -185,6 +186,57 @@ def test_settings():
     refused(ValueError, words, libnorm.set_max_cpu_isa, "avx5")
     foreign = "neon" if libnorm.get_cpu_isa() != "neon" else "avx2"
     refused(NotImplementedError, [foreign, "another architecture"], libnorm.set_max_cpu_isa, foreign)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_integers_need_out(dtype):
+    x = np.ones((2, 4, 8), dtype)
+    calls = [
+        (libnorm.layer_norm, (), "out"),
+        (libnorm.rms_norm, (), "out"),
+        (libnorm.layer_norm_training, (), "out[0]"),
+        (libnorm.rms_norm_training, (), "out[0]"),
+        (libnorm.group_norm, (2,), "out"),
+        (libnorm.group_norm_training, (2,), "out[0]"),
+        (libnorm.softmax, (), "out"),
+        (libnorm.eltwise, ("exp",), "out"),
+    ]
+    for function, arguments, name in calls:
+        words = [f"src has elements of {dtype}", "whole numbers", f"pass {name}, such as"]
+        refused(TypeError, words, function, x, *arguments)
+        out = np.full(x.shape, 7, np.float32)
+        result = function(x, *arguments, out=out if name == "out" else (out, *[None] * results(function)))
+        assert (result if name == "out" else result[0]) is out and (out != 7).all()
+
+
+def results(function):
+    """How many results a function has besides the first."""
+    return 1 if function is libnorm.rms_norm_training else 2
+
+
+@pytest.mark.parametrize(
+    ("keyword", "hint"),
+    [("eps", "eps is epsilon"), ("weight", "weight is scale"), ("bias", "bias is shift"), ("axis", "last dimension")],
+)
+def test_unknown_keywords(keyword, hint):
+    own = "src, scale, shift, epsilon, variance, out, gate, gate_input, gating, scale_plus_one"
+    refused(TypeError, [f"rms_norm() has no keyword {keyword}", hint, own], libnorm.rms_norm, X, **{keyword: 1})
+    words = ["add_layer_norm_training() has no keyword", "src, residual, scale"]
+    refused(TypeError, words, libnorm.add_layer_norm_training, X, X, **{keyword: 1})
+
+
+def test_values_of_another_type():
+    order = ["epsilon is an ndarray", "scale and shift come before", "no normalized_shape"]
+    refused(TypeError, order, libnorm.layer_norm, X, (8,), COLS, COLS)
+    refused(TypeError, ["scale is a tuple", "no normalized_shape"], libnorm.rms_norm, X, (8,), COLS)
+    refused(TypeError, ["scale is an int", "no normalized_shape"], libnorm.rms_norm, X, 8)
+    refused(TypeError, ["epsilon is None: pass a number"], libnorm.rms_norm, X, epsilon=None)
+    refused(TypeError, ["axis is a tuple: pass an int"], libnorm.softmax, X, (0, 1))
+    refused(ValueError, [f"axis is {2**70}: pass an int"], libnorm.softmax, X, 2**70)
+    refused(TypeError, ["groups is a float: pass an int"], libnorm.group_norm, X, 5.0)
+    refused(ValueError, ["groups is -1: pass an int"], libnorm.group_norm, X, -1)
+    refused(TypeError, ["scale_plus_one is an int: pass True or False"], libnorm.rms_norm, X, COLS, scale_plus_one=1)
+    refused(TypeError, ["variance is None: pass an array"], libnorm.rms_norm_backward, X, X, None)
 
 
 def test_memory_that_cannot_be_had():

@@ -87,7 +87,9 @@ def test_residual_gradient(rms):
 
 
 @pytest.mark.parametrize("rms", [False, True])
-@pytest.mark.parametrize("gating, function", [("silu", silu), ("sigmoid", sigmoid)])
+@pytest.mark.parametrize(
+    "gating, function", [("silu", silu), ("swish", silu), ("sigmoid", sigmoid), ("logistic", sigmoid)]
+)
 def test_gate_of_the_result(rms, gating, function):
     y = NORM[rms](X, SCALE, SHIFT, EPSILON, gate=G, gating=gating)
     expected, terms = reference.forward(X, SCALE, SHIFT, EPSILON, rms)
@@ -223,15 +225,15 @@ def test_other_libraries():
 
 
 def test_errors():
-    refused(TypeError, ["rms_norm", "no option gates", "gate_input"], libnorm.rms_norm, X, gates=G)
+    refused(TypeError, ["rms_norm", "no keyword gates", "gate_input"], libnorm.rms_norm, X, gates=G)
     words = ["gate and gate_input"]
     refused(ValueError, words, libnorm.rms_norm, X, gate=G, gate_input=G)
     refused(ValueError, ["gating", "silu", "sigmoid"], libnorm.rms_norm, X, gate=G, gating="gelu")
     refused(ValueError, ["gate", "(5, 40)", "(3, 5, 40)", "src"], libnorm.rms_norm, X, gate=G[0])
     refused(TypeError, ["gate", "float64"], libnorm.rms_norm, X, gate=f64(G))
     refused(ValueError, ["partial is 0"], libnorm.rms_norm, X, partial=0)
-    refused(ValueError, ["partial", "41", "40"], libnorm.rms_norm, X, partial=41)
-    refused(ValueError, ["partial", "rms"], libnorm.layer_norm, X, partial=4)
+    refused(ValueError, ["partial: ", "41", "40"], libnorm.rms_norm, X, partial=41)
+    refused(ValueError, ["partial needs RMS normalization"], libnorm.layer_norm, X, partial=4)
     refused(ValueError, ["residual", "(3, 5)", "src"], libnorm.add_rms_norm, X, X[..., 0])
     words = ["out must be a tuple (dst, sum)"]
     refused(TypeError, words, libnorm.add_rms_norm, X, Y, out=np.empty_like(X))
@@ -252,7 +254,8 @@ def test_errors():
     words = ["scale", "(3,)", "(5,)", "channel"]
     refused(ValueError, words, libnorm.group_norm, X, 5, np.ones(3, np.float32))
     refused(ValueError, ["variance is missing"], libnorm.group_norm, X, 5, mean=np.zeros((3, 5), np.float32))
-    refused(ValueError, ["row", "15"], libnorm.explain, X, row=15)
+    refused(ValueError, ["row", "15", "None, for all rows"], libnorm.explain, X, row=15)
+    refused(ValueError, ["scale_plus_one needs scale"], libnorm.rms_norm, X, scale_plus_one=True)
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="PyTorch is not installed")

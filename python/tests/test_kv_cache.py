@@ -199,8 +199,9 @@ def test_threads_wait_for_each_other():
 def test_errors():
     q, k, v = story()
     sizes = {"tokens": 8, "heads": 1, "key_size": 2}
+    refused(ValueError, ["sequences: 2 sequences"], libnorm.KvCache("paged", **sizes).extend, [0, 1], 1)
     refused(ValueError, ["kind", "round", "contiguous, paged, ring"], libnorm.KvCache, "round", **sizes)
-    refused(ValueError, ["kv_heads: 0"], libnorm.KvCache, "paged", **{**sizes, "heads": 0})
+    refused(ValueError, ["heads: 0"], libnorm.KvCache, "paged", **{**sizes, "heads": 0})
     refused(ValueError, ["page_size"], libnorm.KvCache, "contiguous", page_size=4, **sizes)
     refused(ValueError, ["window", "ring"], libnorm.KvCache, "ring", **sizes)
     refused(ValueError, ["window", "ring"], libnorm.KvCache, "paged", window=WINDOW, **sizes)

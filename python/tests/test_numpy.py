@@ -104,7 +104,8 @@ def test_eight_bits(dtype):
     expected, _ = reference.forward(x, None, None, EPSILON, False)
     y = libnorm.layer_norm(x, out=np.empty(x.shape, np.float32))
     assert np.allclose(y, expected, rtol=1e-6, atol=1e-6)
-    narrow = libnorm.layer_norm(x)
+    # A new array of integers must be asked for.
+    narrow = libnorm.layer_norm(x, out=np.empty_like(x)) if dtype.kind in "iu" else libnorm.layer_norm(x)
     assert narrow.dtype == dtype
     rounded = np.rint(y).clip(0 if dtype == np.uint8 else None, None) if dtype.kind in "iu" else y
     assert narrow.tobytes() == rounded.astype(dtype).tobytes()

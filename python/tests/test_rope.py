@@ -84,7 +84,19 @@ def test_errors():
     out = np.empty_like(X)
     words = ["position"]
     refused(ValueError, words, libnorm.rope, X, -POSITIONS, FREQUENCIES, pairing="interleaved", out=out)
-    with pytest.raises(ValueError, match="scaling"):
-        libnorm.rope_frequencies(4, scaling="linear")
+    tables = np.ones((8, 4), np.float32)
+    words = ["both given"]
+    given = {"pairing": "interleaved", "cos": tables, "sin": tables}
+    refused(ValueError, words, libnorm.rope, X, POSITIONS, FREQUENCIES, **given)
+    for scaling, words in [
+        ("linear", ["parameters has the length 0", "[factor]"]),
+        ("none", ["parameters has the length 1", "pass []"]),
+        ("yarn", ["parameters: scaling yarn has"]),
+        ("foo", ["scaling", "foo", "none, linear, ntk, dynamic_ntk, yarn, llama3, longrope"]),
+    ]:
+        parameters = [] if scaling != "none" else [2.0]
+        refused(ValueError, words, libnorm.rope_frequencies, 4, scaling=scaling, parameters=parameters)
+    words = ["parameters is a dict", "list of numbers"]
+    refused(TypeError, words, libnorm.rope_frequencies, 4, scaling="linear", parameters={"factor": 2.0})
     with pytest.raises(ValueError, match="rotary_dims"):
         libnorm.rope_frequencies(5)

@@ -13,7 +13,8 @@ class SupportsDLPack(Protocol):
 
 _Array = TypeVar("_Array", bound=SupportsDLPack)
 
-_Activation = Literal["swish", "gelu_erf", "gelu_tanh", "relu", "logistic", "linear"]
+_Activation = Literal["swish", "silu", "gelu_erf", "gelu_tanh", "relu", "logistic", "sigmoid", "linear"]
+# Parameters that have a usual value need not be passed: see help(libnorm.eltwise).
 _Function = Literal[
     "abs",
     "clip",
@@ -30,8 +31,11 @@ _Function = Literal[
     "pow",
     "relu",
     "round",
+    "sigmoid",
+    "silu",
     "soft_relu",
     "sqrt",
+    "square",
     "swish",
     "tanh",
 ]
@@ -46,7 +50,7 @@ class _Options(TypedDict, total=False):
 
     gate: SupportsDLPack | None
     gate_input: SupportsDLPack | None
-    gating: Literal["silu", "sigmoid"]
+    gating: Literal["silu", "swish", "sigmoid", "logistic"]
     scale_plus_one: bool
     round_before_scale: bool
     partial: int | None
@@ -403,14 +407,19 @@ def log_softmax_backward(
     diff_dst: SupportsDLPack, dst: _Array, axis: int = -1, *, out: _Array | None = None
 ) -> _Array: ...
 def eltwise(
-    src: _Array, function: _Function, alpha: float = 0.0, beta: float = 0.0, *, out: _Array | None = None
+    src: _Array,
+    function: _Function,
+    alpha: float | None = None,
+    beta: float | None = None,
+    *,
+    out: _Array | None = None,
 ) -> _Array: ...
 def eltwise_backward(
     diff_dst: SupportsDLPack,
     src: _Array,
     function: _Function,
-    alpha: float = 0.0,
-    beta: float = 0.0,
+    alpha: float | None = None,
+    beta: float | None = None,
     *,
     out: _Array | None = None,
 ) -> _Array: ...
