@@ -18,11 +18,7 @@ mod system {
     pub(crate) fn link() -> Result<(), String> {
         println!("cargo::rerun-if-env-changed=NORM_LIB_DIR");
         let folders = match env::var_os("NORM_LIB_DIR").filter(|folder| !folder.is_empty()) {
-            Some(folder) => {
-                println!("cargo::rustc-link-search=native={}", Path::new(&folder).display());
-                println!("cargo::rustc-link-lib=dylib=norm");
-                vec![PathBuf::from(folder)]
-            }
+            Some(folder) => vec![given(PathBuf::from(folder))?],
             None => probe()?,
         };
         if let Some(folder) = folders.iter().find(|folder| !libraries(folder).is_empty()) {
@@ -31,6 +27,24 @@ mod system {
             show_to_cargo(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         }
         Ok(())
+    }
+
+    /// Links the library of this folder, which must have one.
+    fn given(folder: PathBuf) -> Result<PathBuf, String> {
+        let shown = folder.display();
+        let is_library = |name: &str| {
+            name.starts_with("libnorm.") || ["norm.lib", "norm.dll.lib"].contains(&name)
+        };
+        let mut entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        if !entries.any(|entry| entry.file_name().to_str().is_some_and(is_library)) {
+            return Err(format!(
+                "NORM_LIB_DIR={shown} has no libnorm.so or libnorm.a. Set it to the folder of the installed library, \
+                 such as /usr/local/lib, or unset it, so that pkg-config finds the library."
+            ));
+        }
+        println!("cargo::rustc-link-search=native={shown}");
+        println!("cargo::rustc-link-lib=dylib=norm");
+        Ok(folder)
     }
 
     fn probe() -> Result<Vec<PathBuf>, String> {

@@ -4,8 +4,8 @@
 //! or `<!-- examples/c/guide.c: training -->`, the block is a copy of the file or of its part between `ANCHOR:
 //! training` and `ANCHOR_END: training`, and the file is what runs; `NORM_BLESS=1` rewrites the copies. A block of text
 //! after a program is its output. `cpp no-exceptions` is compiled without exceptions. Blocks of Rust are doctests of
-//! `norm-rs`, which includes their pages. The lines of shell blocks that begin with `benchdnn` are run by
-//! `benchdnn/tests/documents.rs`.
+//! `norm-rs`, which includes their pages, but blocks of `rs` are copies of files that need a feature. The lines of shell
+//! blocks that begin with `benchdnn` are run by `benchdnn/tests/documents.rs`.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
@@ -226,6 +226,7 @@ fn examples_in_rust_are_doctests() {
         for block in blocks(&read(&root().join(&page))) {
             let language = block.language.as_str();
             assert!(!language.contains(','), "{page}: line {}: {language}", block.line + 1);
+            assert!(language != "rs" || block.source.is_some(), "{page}: of no file");
             if language == "rust" && block.source.is_none() {
                 let included = format!("include_str!(\"../../{page}\")");
                 assert!(crate_root.contains(&included), "norm-rs/src/lib.rs lacks {included}");

@@ -25,7 +25,7 @@ pub enum ErrorKind {
     RuntimeError,
 }
 
-/// A failed call. `Display` prints one sentence that names the argument.
+/// A failed call. `Display` prints one sentence that names the argument, if one is to blame.
 ///
 /// A failed call has written nothing to its outputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub struct Error {
     kind: ErrorKind,
     argument: Option<Cow<'static, str>>,
     message: Cow<'static, str>,
+    /// The C library's own sentence.
+    c_message: Option<Box<str>>,
 }
 
 impl Error {
@@ -41,12 +43,18 @@ impl Error {
         self.kind
     }
 
-    /// The invalid argument, by its name in the documentation (`"src"`, `"scale"`, `"cols"`, ...).
+    /// The invalid argument, by its name in the documentation (`"src"`, `"scale"`, `"cols"`, ...). It may be one that a
+    /// builder's method sets, such as `"epsilon"`.
     ///
-    /// `None` if there is no single such argument, or if the error comes from the C library, whose
-    /// message names it.
+    /// `None` if no argument is to blame, for example if memory ran out.
     pub fn argument(&self) -> Option<&str> {
         self.argument.as_deref()
+    }
+
+    /// The sentence of `norm_get_last_error` if the C library refused the call: with the name of the C function and
+    /// with C's names of the arguments. `None` if this crate did.
+    pub fn c_message(&self) -> Option<&str> {
+        self.c_message.as_deref()
     }
 
     /// An argument that this crate rejects. The message begins with the argument's name.
@@ -55,12 +63,14 @@ impl Error {
             kind: ErrorKind::InvalidArguments,
             argument: Some(argument.into()),
             message: format!("{argument} {reason}").into(),
+            c_message: None,
         }
     }
 
     /// A violation of the C library's contract: an internal error without undefined behaviour.
     pub(crate) fn defect(message: &'static str) -> Self {
-        Self { kind: ErrorKind::RuntimeError, argument: None, message: message.into() }
+        let kind = ErrorKind::RuntimeError;
+        Self { kind, argument: None, message: message.into(), c_message: None }
     }
 
     /// The failure of the calling thread's last C call.
@@ -75,13 +85,86 @@ impl Error {
         // SAFETY: the function has no preconditions. It returns a NUL-terminated string, never
         // NULL, valid until the next failing call on this thread; it is copied before that.
         let sentence = unsafe { CStr::from_ptr(sys::norm_get_last_error()) }.to_string_lossy();
-        let message = if sentence.is_empty() {
-            Cow::Borrowed(status_name(status))
-        } else {
-            Cow::Owned(sentence.into_owned())
-        };
-        Self { kind, argument: None, message }
+        if sentence.is_empty() {
+            let message = status_name(status).into();
+            return Self { kind, argument: None, message, c_message: None };
+        }
+        let c_message = Some(sentence.as_ref().into());
+        match translated(&sentence) {
+            Some((argument, message)) => {
+                let (argument, message) = (Some(argument.into()), message.into());
+                Self { kind, argument, message, c_message }
+            }
+            None => {
+                let message = sentence.into_owned().into();
+                Self { kind, argument: None, message, c_message }
+            }
+        }
     }
+
+    /// For functions that have other names for some arguments, given as pairs of old and new.
+    pub(crate) fn renamed(self, names: &[(&str, &'static str)]) -> Self {
+        let new = |word: &str| {
+            let pair = names.iter().find(|(old, _)| *old == word);
+            pair.map_or_else(|| word.to_owned(), |(_, new)| (*new).to_owned())
+        };
+        let argument = self.argument.map(|argument| new(&argument).into());
+        Self { argument, message: map_words(&self.message, new).into(), ..self }
+    }
+}
+
+/// The parameters of C functions that have another name here, other than by the ending `_desc`.
+const RENAMED: [(&str, &str); 9] = [
+    ("alg_kind", "algorithm"),
+    ("in_memory_desc", "self"),
+    ("kv_heads", "heads"),
+    ("memory_desc", "desc"),
+    ("position_desc", "positions"),
+    ("rope_dst_desc", "rope_dst_desc"),
+    ("softmax_axis", "axis"),
+    ("stat_desc", "stats"),
+    ("table_desc", "tables"),
+];
+
+/// The argument and the message for a sentence of the C library, `function: parameter: reason` or `function: args:
+/// NORM_ARG_X: reason`. `None` if the sentence names no parameter.
+fn translated(sentence: &str) -> Option<(String, String)> {
+    let (_, rest) = sentence.split_once(": ")?;
+    let message = map_words(rest, |word| match word.strip_prefix("NORM_ARG_") {
+        Some(arg) => arg.to_lowercase(),
+        None => match RENAMED.iter().find(|(c, _)| *c == word) {
+            Some((_, rust)) => (*rust).to_owned(),
+            None => word.strip_suffix("_desc").unwrap_or(word).to_owned(),
+        },
+    });
+    let of_execution = message.strip_prefix("args: ").filter(|rest| subject(rest).is_some());
+    let message = of_execution.map_or(message.clone(), str::to_owned);
+    Some((subject(&message)?.to_owned(), message))
+}
+
+/// The name that a message begins with.
+fn subject(message: &str) -> Option<&str> {
+    let (name, _) = message.split_once(": ")?;
+    name.chars().all(is_of_word).then_some(name)
+}
+
+fn is_of_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// Replaces each word: a name or a number.
+fn map_words(text: &str, new: impl Fn(&str) -> String) -> String {
+    let mut result = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(is_of_word) {
+        let (before, from) = rest.split_at(start);
+        let end = from.find(|c| !is_of_word(c)).unwrap_or(from.len());
+        let (word, after) = from.split_at(end);
+        result += before;
+        result += &new(word);
+        rest = after;
+    }
+    result + rest
 }
 
 impl fmt::Display for Error {

@@ -17,6 +17,18 @@
 //! # Ok::<(), norm_rs::Error>(())
 //! ```
 //!
+//! If neither scale nor shift is given, name the type of the scale:
+//!
+//! ```
+//! use ndarray::{ArrayRef1, array};
+//!
+//! let x = array![[1.0f32, 7.0]];
+//! let mut y = x.clone();
+//! norm_rs::ndarray::rms_norm(&x, None::<&ArrayRef1<f32>>, None, 0.0, &mut y)?;
+//! assert_eq!(y, array![[0.2, 1.4]]);
+//! # Ok::<(), norm_rs::Error>(())
+//! ```
+//!
 //! Every function may be called from any thread; [`on_stream`](crate::on_stream) chooses the threads
 //! that execute.
 
@@ -136,7 +148,7 @@ fn vector_mut<'a, P: Parameter>(
 }
 
 fn scattered(name: &'static str) -> Error {
-    Error::invalid(name, "is not contiguous; pass an array in standard layout")
+    Error::invalid(name, "is not contiguous; copy it with as_standard_layout()")
 }
 
 fn call<'a, P: Parameter>(

@@ -102,7 +102,8 @@ impl KvCache {
         let layer = self.sdpa_args(layer, sequences)?;
         let builder = Forward::inference(&engine, &q.desc, &key, &value).key_lengths();
         let builder = with_options!(builder.page_table(&table).attr(&attr), options, memories);
-        let primitive = builder.dst(&dst.desc).build()?;
+        let primitive = builder.dst(&dst.desc).build();
+        let primitive = primitive.map_err(|error| error.renamed(&[("query", "q")]))?;
         let args = ForwardArgs::cached(&q.memory, layer, &mut dst.memory)?;
         let args = ForwardArgs(with_memories!(args, &memories));
         let stream = Stream::new(&engine)?;

@@ -206,6 +206,16 @@ fn expect_len(name: &'static str, len: usize, count: usize) -> Result<()> {
     Err(Error::invalid(name, format_args!("has {len} elements; pass {count}")))
 }
 
+/// The arguments of [`Forward`] and [`Backward`], and their names in these functions.
+const NAMES: [(&str, &str); 6] = [
+    ("query", "q"),
+    ("key", "k"),
+    ("value", "v"),
+    ("diff_query", "diff_q"),
+    ("diff_key", "diff_k"),
+    ("diff_value", "diff_v"),
+];
+
 /// The options of both builders.
 macro_rules! with_options {
     ($builder:expr, $options:expr, $memories:expr) => {{
@@ -340,7 +350,7 @@ pub(super) fn forward<T: Parameter, K: Element, D: Parameter>(
     if let Some(scales) = &scales {
         builder = builder.attr(&scales.attr);
     }
-    let primitive = builder.build()?;
+    let primitive = builder.build().map_err(|error| error.renamed(&NAMES))?;
     let mut args = with_memories!(
         ForwardArgs::new(&q.memory, &k.memory, &v.memory, &mut dst.memory),
         &memories
@@ -427,7 +437,8 @@ pub fn attention_backward<T: Parameter, D: Parameter>(
         Some(diff_mask) => builder.diff_mask(&diff_mask.desc),
         None => builder,
     };
-    let primitive = builder.gradients(&diff_q.desc, &diff_k.desc, &diff_v.desc).build()?;
+    let builder = builder.gradients(&diff_q.desc, &diff_k.desc, &diff_v.desc);
+    let primitive = builder.build().map_err(|error| error.renamed(&NAMES))?;
     let mut args = with_memories!(
         BackwardArgs::new(
             (&q.memory, &k.memory, &v.memory),

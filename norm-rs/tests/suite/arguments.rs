@@ -15,14 +15,6 @@ fn refused<T>(result: Result<T>, argument: &str) {
     assert!(error.to_string().contains(argument), "{error}");
 }
 
-/// As `refused`, for errors of the C library, whose message names the argument.
-#[track_caller]
-fn refused_by_library<T>(result: Result<T>, argument: &str) {
-    let Err(error) = result else { panic!("{argument} was accepted") };
-    assert_eq!(error.kind(), ErrorKind::InvalidArguments, "{error}");
-    assert!(error.to_string().contains(argument), "{argument} is not in: {error}");
-}
-
 struct Objects {
     engine: Engine,
     stream: Stream<'static>,
@@ -239,19 +231,19 @@ fn builders_reject_inconsistent_problems() {
     let Objects { engine, desc, .. } = objects();
     let forward = || Forward::training(&engine, &desc);
     for epsilon in [-1e-5, f32::NAN, f32::INFINITY] {
-        refused_by_library(forward().epsilon(epsilon).build(), "epsilon");
-        refused_by_library(Backward::new(&engine, &desc).epsilon(epsilon).build(), "epsilon");
+        refused(forward().epsilon(epsilon).build(), "epsilon");
+        refused(Backward::new(&engine, &desc).epsilon(epsilon).build(), "epsilon");
     }
-    refused_by_library(forward().dst(&dense::<f32>(&[2, 4])).build(), "dst");
-    refused_by_library(forward().stats(&dense::<f32>(&[3])).build(), "stat");
+    refused(forward().dst(&dense::<f32>(&[2, 4])).build(), "dst");
+    refused(forward().stats(&dense::<f32>(&[3])).build(), "stats");
     let backward = || Backward::new(&engine, &desc);
-    refused_by_library(backward().diff_dst(&dense::<f32>(&[2, 4])).build(), "diff_dst");
-    refused_by_library(backward().diff_src(&dense::<f32>(&[3, 3])).build(), "diff_src");
+    refused(backward().diff_dst(&dense::<f32>(&[2, 4])).build(), "diff_dst");
+    refused(backward().diff_src(&dense::<f32>(&[3, 3])).build(), "diff_src");
     for dims in [&[6][..], &[1; 6]] {
-        refused_by_library(Forward::inference(&engine, &dense::<f32>(dims)).build(), "src");
+        refused(Forward::inference(&engine, &dense::<f32>(dims)).build(), "src");
     }
     let open = MemoryDesc::with_tag(&[2, 3], DataType::F32, Tag::Any).unwrap();
-    refused_by_library(Forward::inference(&engine, &open).build(), "src");
+    refused(Forward::inference(&engine, &open).build(), "src");
 }
 
 #[test]

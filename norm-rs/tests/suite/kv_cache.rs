@@ -291,7 +291,11 @@ fn errors_say_what_to_change() -> Result<()> {
     let engine = Engine::cpu()?;
     let stream = Stream::new(&engine)?;
     let paged = KvCache::paged(&engine, DataType::F32, 4);
-    refused(paged.build(), InvalidArguments, &["kv_heads: 0"]);
+    let heads = paged.build().unwrap_err();
+    assert_eq!(
+        (heads.to_string().as_str(), heads.argument()),
+        ("heads: 0 is below 1", Some("heads"))
+    );
     refused(paged.heads(1).key_size(2).build(), InvalidArguments, &["tokens: 0"]);
     refused(sized(KvCache::paged(&engine, DataType::F32, 0)), InvalidArguments, &["page_size"]);
     refused(sized(paged.first_tokens(1)), InvalidArguments, &["first_tokens"]);

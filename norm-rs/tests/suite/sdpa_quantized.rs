@@ -224,20 +224,20 @@ fn errors_say_what_to_change() -> Result<()> {
     let plain = MemoryDesc::dense(&[1, 1, 3, 2], DataType::F32)?;
     let builder = Forward::inference(&engine, &query, &key, &value);
     let kind = ErrorKind::InvalidArguments;
-    refused(builder.build().map(|_| ()), kind, &["key_desc is s8", "no scale"]);
+    refused(builder.build().map(|_| ()), kind, &["key is s8", "no scale"]);
     let mut attr = Attr::new()?;
     attr.set_scales(Arg::Keys, 0)?;
-    refused(builder.attr(&attr).build().map(|_| ()), kind, &["value_desc is s8", "no scale"]);
+    refused(builder.attr(&attr).build().map(|_| ()), kind, &["value is s8", "no scale"]);
     attr.set_scales(Arg::Values, 7)?;
     let of_plain = Forward::inference(&engine, &query, &key, &plain).attr(&attr);
-    refused(of_plain.build().map(|_| ()), kind, &["scale for value_desc", "f32"]);
+    refused(of_plain.build().map(|_| ()), kind, &["scale for value", "f32"]);
     let backward = Backward::new(&engine, &query, &key, &value).build();
-    refused(backward.map(|_| ()), ErrorKind::Unimplemented, &["key_desc", "s8"]);
+    refused(backward.map(|_| ()), ErrorKind::Unimplemented, &["key: ", "s8"]);
     let mut of_elements = Attr::new()?;
     of_elements.set_scales(Arg::Keys, 4)?;
     of_elements.set_scales(Arg::Values, 0)?;
     let result = builder.attr(&of_elements).build().map(|_| ());
-    refused(result, ErrorKind::Unimplemented, &["key_desc", "per element"]);
+    refused(result, ErrorKind::Unimplemented, &["key", "per element"]);
 
     let attention = builder.attr(&attr).build()?;
     let q = memory(&engine, &[1, 1, 1, 2], &[0f32; 2]);

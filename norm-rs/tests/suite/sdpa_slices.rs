@@ -250,6 +250,7 @@ fn errors_name_the_slice() {
             let result = attention(q, k, v, options, Heads::new(&mut dst[..], of_dst));
             let error = result.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidArguments);
+            assert!(error.to_string().starts_with(error.argument().unwrap()), "{error}");
             for word in words {
                 assert!(error.to_string().contains(word), "{error} does not say {word:?}");
             }
@@ -260,11 +261,13 @@ fn errors_name_the_slice() {
     refused(Heads::new(&q[1..], of_q), keys, &none, &["q has 319 elements", "320"]);
     refused(of, Heads::new(&k[1..], of_k), &none, &["k has 223 elements", "224"]);
     refused(of, Heads::new(&k[..], [2, 2, 8, 7]), &none, &["7 elements", "8"]);
+    let three = Heads::new(&k[..], [2, 3, 4, 8]);
+    refused(of, three, &none, &["q: 4 heads are not a multiple of the 3 of k"]);
     let sinks = [0f32; 3];
     let options = Options { sinks: Some(&sinks), ..none };
     refused(of, keys, &options, &["sinks has 3 elements", "pass 4"]);
     let options = Options { key_lengths: Some(&[7, 8]), ..none };
-    refused(of, keys, &options, &["KEY_LENGTHS: 8", "from 0 to 7"]);
+    refused(of, keys, &options, &["key_lengths: 8", "from 0 to 7"]);
     let options = Options { soft_cap: Some(-1.0), ..none };
     refused(of, keys, &options, &["soft_cap"]);
     let options = Options { query_offsets: Some(&[0, 5, 9]), ..none };

@@ -227,7 +227,9 @@ fn wrong_lengths_are_named_and_nothing_is_written() {
         for epsilon in [-1.0, f32::NAN] {
             let error = (norm.to)(&src, 3, None, None, epsilon, &mut dst).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidArguments);
-            assert!(error.to_string().contains("epsilon"), "{error}");
+            assert_eq!(error.argument(), Some("epsilon"), "{error}");
+            let message = format!("epsilon: {epsilon} is not a finite number of 0 or more");
+            assert_eq!(error.to_string(), message);
         }
         assert_eq!(dst, [9.0; 6]);
 
