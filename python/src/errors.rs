@@ -34,7 +34,8 @@ const TERMS: [(&str, &str); 7] = [
 
 /// Converts an error of the library to an exception.
 pub(crate) fn to_python(error: &Error) -> PyErr {
-    let message = in_python(&error.to_string());
+    let own = error.to_string();
+    let message = in_python(error.c_message().unwrap_or(&own));
     match error.kind() {
         ErrorKind::OutOfMemory => PyMemoryError::new_err(message),
         ErrorKind::InvalidArguments => PyValueError::new_err(message),
