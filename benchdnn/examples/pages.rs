@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     let commands = machine::commands(&drivers::all());
     let page = match std::env::args().nth(1).as_deref() {
         Some("man") => manual(&commands),
-        Some("bash") => Ok(completions(Shell::Bash, &commands)),
+        Some("bash") => Ok(bash(&commands).into_bytes()),
         Some("zsh") => Ok(completions(Shell::Zsh, &commands)),
         Some("fish") => Ok(completions(Shell::Fish, &commands)),
         _ => {
@@ -32,6 +32,40 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Completions for bash: the options of the driver that was named last before the cursor. clap's own would add a space
+/// to an option that needs `=` and a value.
+fn bash(commands: &[Command]) -> String {
+    let drivers = commands[1..].iter().zip(drivers::all()).map(|(command, driver)| {
+        format!("            --{}) options='{}' ;;\n", driver.name(), words(command))
+    });
+    format!(
+        "_benchdnn() {{
+    local word options='{}'
+    COMPREPLY=()
+    [[ $2 == -* ]] || return
+    for word in \"${{COMP_WORDS[@]:1:COMP_CWORD-1}}\"; do
+        case $word in
+{}        esac
+    done
+    COMPREPLY=($(compgen -W \"$options\" -- \"$2\"))
+    [[ ${{COMPREPLY[0]-}} != *= ]] || compopt -o nospace 2>/dev/null
+}}
+complete -F _benchdnn -o bashdefault -o default benchdnn
+",
+        words(&commands[0]),
+        drivers.collect::<String>()
+    )
+}
+
+/// The long options, with `=` if they need a value.
+fn words(command: &Command) -> String {
+    let word = |argument: &Arg| {
+        let least = argument.get_num_args().map_or(0, |number| number.min_values());
+        Some(format!("--{}{}", argument.get_long()?, if least > 0 { "=" } else { "" }))
+    };
+    command.get_arguments().filter_map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// The options of every driver in one command, each name once.

@@ -10,6 +10,7 @@ use crate::peer::Peer;
 use crate::progress::{PACE, Progress};
 use crate::report::Reporter;
 use crate::run::Mode;
+use crate::summary::Tally;
 use std::cell::RefCell;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -83,7 +84,11 @@ pub fn run(
     }
     reporter.summary();
     reporter.written()?;
-    Ok(if reporter.tally().failed > 0 { FAILED } else { FINE })
+    let Tally { tests, skipped, failed, .. } = reporter.tally();
+    if tests > 0 && skipped == tests {
+        writeln!(err, "benchdnn: warning: no problem was run: {skipped} of {tests} skipped")?;
+    }
+    Ok(if failed > 0 { FAILED } else { FINE })
 }
 
 /// Opens the libraries to compare with before any problem runs, and prints their names.

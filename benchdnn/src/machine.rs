@@ -345,8 +345,10 @@ fn makes_sense(run: &Run, problem: &dyn Problem) -> Result<(), String> {
         return Ok(());
     }
     let (checks, letters) = (run.mode.checks(), run.mode.letters());
-    if run.roofline && !checks.performance {
-        return Err(format!("--roofline needs a mode that measures, P or F, not {letters}"));
+    for (name, is_set) in [("roofline", run.roofline), ("output", run.output.is_some())] {
+        if is_set && !checks.performance {
+            return Err(format!("--{name} needs a mode that measures, P or F, not {letters}"));
+        }
     }
     if run.gradient {
         if !checks.correctness {
@@ -385,8 +387,9 @@ fn grammar(drivers: &[Box<dyn Driver>], active: usize, named: bool) -> Grammar {
         (
             "benchdnn [driver] [options] problem ... [options] problem ...".to_owned(),
             "Checks and times primitives. Options apply to the problems after them; if options\n\
-             have lists (a,b), every combination runs. Exit status: 0 if everything passed, 1 if\n\
-             something failed, 2 if the command line was not understood.",
+             have lists (a,b), every combination runs. Exit status: 0 if nothing failed, even if\n\
+             problems were skipped, 1 if something failed, 2 if the command line was not\n\
+             understood.",
         )
     };
     Grammar::new(infos, &usage, about, driver.manual())

@@ -74,6 +74,8 @@ pub struct Outcome {
 pub struct Performance {
     /// The implementation that was measured.
     pub implementation: String,
+    /// How many threads an execution could use.
+    pub threads: u64,
     /// Bytes read by one execution: every element of every input once.
     pub input_bytes: u64,
     /// Bytes written by one execution.
@@ -95,6 +97,7 @@ impl Performance {
     pub fn of_timing(implementation: String, timing: Timing) -> Performance {
         Performance {
             implementation,
+            threads: 1,
             input_bytes: 0,
             output_bytes: 0,
             descriptor: timing,

@@ -152,8 +152,7 @@ impl<'a> Reporter<'a> {
         let driver = job.driver;
         let entry = |name: &str| job.problem.entry(name);
         let name = job.problem.name();
-        let threads = job.run.threads;
-        let facts = Facts { performance, driver, name, line, threads, number, entry: &entry };
+        let facts = Facts { performance, driver, name, line, number, entry: &entry };
         let (header, text) = (template.header(), template.line(&facts));
         let own = |table: &&mut Table| Some(&table.path) == job.run.output.as_ref();
         if let Some(table) = self.files.iter_mut().find(own) {

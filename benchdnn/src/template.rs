@@ -82,7 +82,8 @@ const DEFAULT: &str = "perf,%engine%,%impl%,%name%,%prb%,%iobytes%,%-time%,%-Gbw
 /// The entries of `csv` and `json`, in this order.
 const TABLE: &str = "%engine%,%threads%,%impl%,%name%,%dir%,%dt%,%tag%,%stat_tag%,%ss_dt%,%flags%,%desc%,\
                      %iobytes%,%+ctime%,%-time%,%-Gbw%,%0time%,%0Gbw%,%~time%,%~Gbw%,%peer_impl%,\
-                     %~peer_time%,%ratio%,%ratio_low%,%ratio_high%,%copy%,%~copy_time%,%roof%";
+                     %~peer_time%,%ratio%,%ratio_low%,%ratio_high%,%copy%,%~copy_time%,%roof%,\
+                     %driver%,%prb%";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Which {
@@ -134,8 +135,6 @@ pub struct Facts<'a> {
     pub name: &'a str,
     /// The line that reproduces it.
     pub line: &'a str,
-    /// The requested threads; 0 is the library's default.
-    pub threads: u64,
     /// The number of earlier problems.
     pub number: usize,
     /// The problem's own entries.
@@ -281,7 +280,7 @@ impl Entry {
             What::Engine => Value::Text("cpu".to_owned()),
             What::DriverName => Value::Text(facts.driver.to_owned()),
             What::Index => Value::Number(facts.number as f64, 0),
-            What::Threads => Value::Number(facts.threads as f64, 0),
+            What::Threads => Value::Number(performance.threads as f64, 0),
             What::OfProblem => Value::Text((facts.entry)(self.name).unwrap_or_default()),
             What::Time => self.least(&performance.timing),
             What::Bandwidth => {
@@ -396,7 +395,6 @@ mod tests {
             driver: "lnorm",
             name: "a, \"b\"",
             line: "--lnorm 2x3",
-            threads: 2,
             number: 7,
             entry: &entry,
         };
@@ -408,6 +406,7 @@ mod tests {
         Performance {
             input_bytes: 3_000_000,
             output_bytes: 1_000_000,
+            threads: 2,
             ..Performance::of_timing("simd:x".to_owned(), timing)
         }
     }
@@ -442,14 +441,17 @@ mod tests {
     fn tables_have_as_many_columns_as_titles() {
         let (header, text) = line("csv", &compared());
         assert!(
-            header.starts_with("engine,threads,impl,name,dir,dt,") && header.ends_with(",roof")
+            header.starts_with("engine,threads,impl,name,dir,dt,")
+                && header.ends_with(",roof,driver,prb")
         );
         assert!(text.starts_with("cpu,2,simd:x,\"a, \"\"b\"\"\",,bf16:f32,"), "{text}");
+        assert!(text.ends_with(",0.5000,lnorm,--lnorm 2x3"), "{text}");
         let (_, text) = line("json", &compared());
         assert!(
             text.starts_with(r#"{"engine":"cpu","threads":2,"impl":"simd:x","name":"a, \"b\"","#)
         );
-        assert!(text.contains(r#""ratio":4.0000,"#) && text.ends_with(r#""roof":0.5000}"#));
+        assert!(text.contains(r#""ratio":4.0000,"#), "{text}");
+        assert!(text.ends_with(r#""roof":0.5000,"driver":"lnorm","prb":"--lnorm 2x3"}"#), "{text}");
         assert!(line("json", &performance()).1.contains(r#""ratio":null,"#));
         assert_eq!(line("def", &performance()).0.split(',').count(), 12);
     }
@@ -457,6 +459,9 @@ mod tests {
     #[test]
     fn every_entry_is_documented() {
         let text = include_str!("../../docs/benchdnn.md");
+        let columns = line("csv", &performance()).0.replace(',', ", ");
+        let unwrapped = text.replace('\n', " ");
+        assert!(unwrapped.contains(&format!("`{columns}`")), "{columns}");
         for (name, _) in ENTRIES {
             let (plain, timed) = (format!("`%{name}%`"), format!("`%@{name}%`"));
             assert!(text.contains(&plain) || text.contains(&timed), "{name}");

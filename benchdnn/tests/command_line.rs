@@ -285,12 +285,14 @@ fn times_are_printed_as_the_template_says() {
     assert_eq!(custom[2], format!("f32 C 9x32: {}, 1", bytes(9)));
     let csv = lines("--perf-template=csv");
     let columns = csv[0].split(',').count();
-    assert!(csv[0].starts_with("engine,threads,impl,name,dir,dt,") && columns == 27, "{csv:?}");
+    assert!(csv[0].starts_with("engine,threads,impl,name,dir,dt,") && columns == 29, "{csv:?}");
     assert_eq!([&csv[1], &csv[2]].map(|line| line.split(',').count()), [columns; 2], "{csv:?}");
     let json = lines("--perf-template=json");
-    assert!(
-        json[0].starts_with(r#"{"engine":"cpu","threads":0,"impl":""#) && json[0].ends_with('}')
-    );
+    assert!(json[0].starts_with(r#"{"engine":"cpu","threads":"#) && json[0].ends_with('}'));
+    // The number in use, although the option has its default, 0.
+    assert!(!json[0].contains(r#""threads":0,"#), "{json:?}");
+    let two = run(0, &["--mode=F", "--perf-template=%threads%", "--ctx-exe=2", "9x32"]);
+    assert_eq!(two.lines().nth(1), Some("2"), "{two}");
     let names = ["min_time", "min_Gbw", "median_time"];
     for name in names {
         let number = json[1].split(&format!("\"{name}\":")).nth(1).expect(name);

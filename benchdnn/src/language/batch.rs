@@ -6,6 +6,7 @@
 //! found by a path that ends in `inputs/<driver>/<file>`, as oneDNN's users write it.
 
 use super::token::{self, Place, Token};
+use super::value::nearest;
 use std::path::{Path, PathBuf};
 
 /// Name (`lnorm/shapes_ci`) and text of every compiled-in batch file.
@@ -62,7 +63,11 @@ pub fn open(file: &str, folder: &Folder, driver: &str) -> Result<Batch, Unusable
     if !tried.contains(&name) {
         tried.push(name);
     }
-    Err(Unusable::Missing(format!("no such batch file: {}", tried.join(", "))))
+    let end = match nearest(file.rsplit('/').next().unwrap_or(file), embedded(driver)) {
+        Some(nearest) => format!("; the nearest of --{driver} is {nearest}"),
+        None => String::new(),
+    };
+    Err(Unusable::Missing(format!("no such batch file: {}{end}", tried.join(", "))))
 }
 
 /// Names of the compiled-in batch files of a driver.

@@ -5,7 +5,7 @@
 //! sees the words in order.
 
 use super::options::Info;
-use super::value::BadValue;
+use super::value::{BadValue, nearest};
 use clap::ValueHint::{FilePath, Other};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command};
@@ -125,20 +125,16 @@ impl Grammar {
             _ if name.strip_prefix("--").is_some_and(|name| ELSEWHERE.contains(&name)) => {
                 format!("unknown driver '{name}'; --help lists the drivers")
             }
-            _ => match self.nearest(name) {
-                Some(nearest) => format!("unknown option '{name}'; the nearest is '--{nearest}'"),
-                None => format!("unknown option '{name}'; --help lists them all"),
-            },
+            _ => {
+                match nearest(name.trim_start_matches('-'), self.infos.iter().map(|info| info.name))
+                {
+                    Some(nearest) => {
+                        format!("unknown option '{name}'; the nearest is '--{nearest}'")
+                    }
+                    None => format!("unknown option '{name}'; --help lists them all"),
+                }
+            }
         }
-    }
-
-    /// The option that `name` is most likely a misspelling of. clap's own measure finds nothing for
-    /// short names such as `dri` for `dir`.
-    fn nearest(&self, name: &str) -> Option<&'static str> {
-        let name = name.trim_start_matches('-');
-        let slips = |info: &Info| strsim::damerau_levenshtein(name, info.name);
-        let nearest = self.infos.iter().min_by_key(|info| slips(info))?;
-        (slips(nearest) <= (name.chars().count() / 2).min(4)).then_some(nearest.name)
     }
 }
 

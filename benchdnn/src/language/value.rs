@@ -90,6 +90,14 @@ fn none_of<T>(text: &str, choices: &[(&str, T)]) -> String {
     format!("'{text}' is none of {}", names.join(", "))
 }
 
+/// The name that `text` is most likely a misspelling of. clap's own measure finds nothing for short names such as `dri`
+/// for `dir`.
+pub fn nearest(text: &str, names: impl IntoIterator<Item = &'static str>) -> Option<&'static str> {
+    let slips = |name: &str| strsim::damerau_levenshtein(text, name);
+    let (slips, name) = names.into_iter().map(|name| (slips(name), name)).min_by_key(|it| it.0)?;
+    (slips <= (text.chars().count() / 2).min(4)).then_some(name)
+}
+
 /// Reads `true`, `false`, `1` or `0`.
 pub fn boolean(text: &str) -> Result<bool, BadValue> {
     one_of(text, &[("true", true), ("false", false), ("1", true), ("0", false)])

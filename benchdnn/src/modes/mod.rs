@@ -67,10 +67,14 @@ impl<'c> Case<'c> {
         self.bench.library
     }
 
+    /// How many threads the problem or the run requires; 0 is the library's default.
+    fn wanted_threads(&self) -> u64 {
+        self.problem.contexts()[1].0.unwrap_or(self.run.threads)
+    }
+
     /// Sets threads and instruction set as the run requires.
     fn set_machine(&self) -> Result<(), End> {
-        let threads = self.problem.contexts()[1].0.unwrap_or(self.run.threads);
-        self.library().set_threads(threads)?;
+        self.library().set_threads(self.wanted_threads())?;
         if !self.library().set_cpu_isa(self.run.cpu_isa)? {
             let isa = self.run.cpu_isa.name();
             return Err(skipped(format!("this machine has no {isa}")));

@@ -58,9 +58,7 @@ pub(super) fn measure(
     if let Some(them) = &them {
         contestants.push(them);
     }
-    if let Some(copy) = &copy {
-        contestants.push(copy);
-    }
+    contestants.extend(copy.iter().map(|copy| copy as &dyn Contestant<Refusal>));
     let (timing, mut others) = contest(case, us, &contestants)?;
     let roof = copy.and_then(|copy| {
         let (timing, share) = others.pop()?;
@@ -76,6 +74,7 @@ pub(super) fn measure(
     });
     let performance = Performance {
         implementation: prepared.implementation(),
+        threads: threads(case),
         input_bytes: bytes(&tensors, Role::Input),
         output_bytes: bytes(&tensors, Role::Output),
         timing,
@@ -160,16 +159,16 @@ fn roofline(case: &Case<'_>, specs: &[Spec], placed: &[Placed<'_>]) -> Option<Ro
     let traffics = placed.iter().map(|placed| traffic(specs, placed));
     let traffics: Vec<Traffic> = traffics.collect::<Option<_>>()?;
     // SAFETY: the buffers outlive the copies; the caller waits for them and runs nothing else.
-    unsafe { Roofline::new(&traffics, threads(case)) }
+    unsafe { Roofline::new(&traffics, threads(case) as usize) }
 }
 
 /// How many threads an execution may use.
-fn threads(case: &Case<'_>) -> usize {
-    let threads = match case.run.threads {
+fn threads(case: &Case<'_>) -> u64 {
+    let threads = match case.wanted_threads() {
         0 => case.library().threads(),
         threads => threads,
     };
-    threads.max(1) as usize
+    threads.max(1)
 }
 
 /// Times the creation of the primitive descriptor, and of the primitive.

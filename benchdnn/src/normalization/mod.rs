@@ -109,11 +109,15 @@ pub fn contradiction(
 ) -> Option<String> {
     let residual = steps.residual;
     let none = |what: &str| Some(what.to_owned());
-    if steps.gate.is_some() != flags.gate() {
-        return none("--gate needs the flag O or I, and the flags need --gate");
-    }
     if flags.gate_output && flags.gate_input {
         return none("the flags O and I exclude each other");
+    }
+    if steps.gate.is_some() && !flags.gate() {
+        return none("--gate needs the flag O (output gate) or I (input gate)");
+    }
+    if steps.gate.is_none() && flags.gate() {
+        let letter = if flags.gate_output { 'O' } else { 'I' };
+        return Some(format!("the flag {letter} needs --gate"));
     }
     if flags.plus_one && !flags.scale {
         return none("the flag P needs C");

@@ -236,7 +236,7 @@ impl Problem for SdpaProblem {
 
     fn skip_reason(&self) -> Option<String> {
         if let Some(reason) = self.refused() {
-            return Some(reason.to_owned());
+            return Some(reason);
         }
         let same_tags = self.tags[3] == Tag::Any || self.tags[3] == self.tags[0];
         if self.inplace && (self.inplace_pair().is_none() || !same_tags) {

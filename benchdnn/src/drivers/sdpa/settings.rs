@@ -131,7 +131,11 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         },
     },
     Opt {
-        info: row("dt", "f32", "Types of Q:K:V:DST, or one for all: f32, bf16, f16"),
+        info: row(
+            "dt",
+            "f32",
+            "Types of Q:K:V:DST, or one for all: f32, bf16, f16; K and V also s8 and f8_e4m3",
+        ),
         set: |state, text| list(text, ',', Types::parse).map(|list| state.types = list),
     },
     Opt {
@@ -250,7 +254,11 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         set: |state, text| list(text, ',', Flags::parse).map(|list| state.flags = list),
     },
     Opt {
-        info: row("page-size", "0", "Keys per page, with the pages in random order; 0: no pages"),
+        info: row(
+            "page-size",
+            "0",
+            "Keys per page, a divisor of T, with the pages in random order; 0: no pages",
+        ),
         set: |state, text| {
             let size = |item: &str| integer(item, 0..=1 << 20).map(|size| size as usize);
             list(text, ',', size).map(|list| state.page_sizes = list)

@@ -119,18 +119,47 @@ impl SdpaProblem {
         None
     }
 
-    /// Why the dimensions or options do not match.
-    pub(super) fn refused(&self) -> Option<&'static str> {
+    /// Why the dimensions do not match.
+    fn refused_dims(&self) -> Option<String> {
         let [q, k, v] = &self.dims;
         if [q, k, v].iter().any(|dims| dims.len() != 4) {
-            return Some("queries, keys and values have four dimensions");
+            return Some("queries, keys and values have four dimensions".to_owned());
         }
-        if q[0] != k[0] || q[0] != v[0] || k[1] != v[1] || q[3] != k[2] || k[3] != v[2] {
-            return Some("the dimensions of queries, keys and values do not match");
+        if q[0] != k[0] || q[0] != v[0] {
+            let [q, k, v] = [q[0], k[0], v[0]];
+            return Some(format!("queries have {q} sequences, keys {k} and values {v}"));
+        }
+        if k[1] != v[1] {
+            return Some(format!("keys have {} heads and values {}", k[1], v[1]));
+        }
+        if q[3] != k[2] {
+            return Some(format!(
+                "keys are D x T, as in oneDNN: {}xT with these queries, not {}x{}",
+                q[3], k[2], k[3]
+            ));
+        }
+        if k[3] != v[2] {
+            return Some(format!("there are {} keys and {} values", k[3], v[2]));
         }
         if k[1] == 0 || !q[1].is_multiple_of(k[1]) {
-            return Some("the heads of queries must be a multiple of those of keys");
+            return Some(format!("{} heads of queries are not a multiple of {}", q[1], k[1]));
         }
+        if self.page_size > 0 && !k[3].is_multiple_of(self.page_size) {
+            return Some(format!(
+                "{} keys are not a multiple of --page-size={}",
+                k[3], self.page_size
+            ));
+        }
+        None
+    }
+
+    /// Why the dimensions or options do not match.
+    pub(super) fn refused(&self) -> Option<String> {
+        self.refused_dims().or_else(|| self.refused_options().map(str::to_owned))
+    }
+
+    /// Why the options do not match.
+    fn refused_options(&self) -> Option<&'static str> {
         let [q_dt, k_dt, v_dt, _] = self.types.0;
         let quantized = [k_dt, v_dt].map(|dt| [DataType::S8, DataType::F8E4m3].contains(&dt));
         if k_dt != q_dt && !quantized[0] || v_dt != q_dt && !quantized[1] {
@@ -159,9 +188,6 @@ impl SdpaProblem {
         }
         if !forward && (self.flags.entropy() || self.page_size > 0) {
             return Some("backward has no entropy and no pages");
-        }
-        if self.page_size > 0 && !k[3].is_multiple_of(self.page_size) {
-            return Some("keys are not whole pages");
         }
         if self.diff_mask && (forward || self.mask_tensor().is_none()) {
             return Some("--diff-mask needs backward and a mask");
