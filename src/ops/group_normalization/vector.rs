@@ -52,8 +52,9 @@ impl Steps {
         Plane {
             start: start.wrapping_add(offset * size),
             data_type: self.data_type,
-            channel: self.channel * size,
-            position: self.position * size,
+            // The stride of a dimension of one element may be anything; it is not used.
+            channel: self.channel.wrapping_mul(size),
+            position: self.position.wrapping_mul(size),
         }
     }
 }
