@@ -37,10 +37,12 @@ impl Steps {
             }
             next = Some(dim * stride);
         }
+        // The stride of a dimension of one element is not used, and may be so large that bytes overflow.
+        let stride = |at: usize| if dims[at] == 1 { 0 } else { strides[at] as usize };
         Some(Self {
             data_type: desc.data_type()?,
-            sample: strides[0] as usize,
-            channel: strides[1] as usize,
+            sample: stride(0),
+            channel: stride(1),
             position: position as usize,
         })
     }
@@ -52,9 +54,8 @@ impl Steps {
         Plane {
             start: start.wrapping_add(offset * size),
             data_type: self.data_type,
-            // The stride of a dimension of one element may be anything; it is not used.
-            channel: self.channel.wrapping_mul(size),
-            position: self.position.wrapping_mul(size),
+            channel: self.channel * size,
+            position: self.position * size,
         }
     }
 }
@@ -283,5 +284,19 @@ impl Sweeps for Vectors {
     fn gradient(&self, call: &Call<'_>, at: Channels, numbers: &Numbers<'_>, constant: bool) {
         let job = Job { global: constant, ..self.job_with(call, at, numbers) };
         unsafe { (self.kernels.gradient)(&job) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Steps;
+    use crate::tensor::{DataType, MemoryDesc};
+
+    #[test]
+    fn strides_of_one_element_do_not_count() {
+        let huge = i64::MAX / 2;
+        let desc = MemoryDesc::with_strides(&[1, 1, 5, 1], DataType::F32, &[huge, huge, 1, huge]);
+        let steps = Steps::of(&desc.expect("a descriptor")).expect("constant strides");
+        assert_eq!((steps.sample, steps.channel, steps.position), (0, 0, 1));
     }
 }
