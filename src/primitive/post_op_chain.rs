@@ -22,12 +22,18 @@ const MAX_STEPS: usize = super::MAX_POST_OPS + 6;
 /// The steps of a primitive.
 pub(crate) struct PostOpChain(Vec<Step>);
 
+/// What an execution determines of a step: a factor, and the tensors that it reads.
+#[derive(Clone, Copy)]
+struct BoundStep {
+    factor: f32,
+    operands: [*const u8; 2],
+}
+
 /// A chain with the addresses of an execution.
 pub(crate) struct BoundChain<'a> {
     steps: &'a PostOpChain,
-    /// The factor of each step, and the tensors that it reads.
-    factors: [f32; MAX_STEPS],
-    operands: [[*const u8; 2]; MAX_STEPS],
+    /// One for each step.
+    bound: PerStep<BoundStep>,
     dropout: Option<Drawing>,
 }
 
@@ -35,15 +41,29 @@ pub(crate) struct BoundChain<'a> {
 unsafe impl Sync for BoundChain<'_> {}
 
 /// The steps of an execution as fused operations.
-pub(crate) struct FusedOps {
-    ops: [FusedOp; MAX_STEPS],
+pub(crate) type FusedOps = PerStep<FusedOp>;
+
+/// A value for each step. Only those of the chain's steps are written, since most chains have one or two.
+pub(crate) struct PerStep<T> {
+    values: [MaybeUninit<T>; MAX_STEPS],
     count: usize,
 }
 
-impl std::ops::Deref for FusedOps {
-    type Target = [FusedOp];
-    fn deref(&self) -> &[FusedOp] {
-        &self.ops[..self.count]
+impl<T: Copy> PerStep<T> {
+    const EMPTY: Self = Self { values: [const { MaybeUninit::uninit() }; MAX_STEPS], count: 0 };
+
+    fn push(&mut self, value: T) {
+        self.values[self.count].write(value);
+        self.count += 1;
+    }
+}
+
+impl<T> std::ops::Deref for PerStep<T> {
+    type Target = [T];
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        // SAFETY: as many were written.
+        unsafe { std::slice::from_raw_parts(self.values.as_ptr().cast(), self.count) }
     }
 }
 
@@ -71,7 +91,7 @@ impl BoundChain<'_> {
 
     /// Whether a step reads a tensor that starts at an address.
     pub(crate) fn read(&self, address: *const u8) -> bool {
-        self.operands.iter().flatten().any(|operand| *operand == address)
+        self.bound.iter().any(|step| step.operands.contains(&address))
     }
 }
 
@@ -107,13 +127,13 @@ impl PostOpChain {
     /// # Safety
     /// The buffers were checked.
     pub(crate) unsafe fn fused(&self, arguments: &Arguments) -> FusedOps {
-        let mut fused = FusedOps { ops: [FusedOp::NONE; MAX_STEPS], count: self.0.len() };
-        for (op, step) in fused.ops.iter_mut().zip(&self.0) {
+        let mut fused = FusedOps::EMPTY;
+        for step in &self.0 {
             // SAFETY: a single element is read.
             let value = step.value().map(|(argument, data_type)| unsafe {
                 read_scalar(data_type, arguments.get(argument), 0)
             });
-            *op = step.fused(value).unwrap_or(FusedOp::NONE);
+            fused.push(step.fused(value).unwrap_or(FusedOp::NONE));
         }
         fused
     }
@@ -124,41 +144,38 @@ impl PostOpChain {
     /// The buffers were checked.
     #[allow(clippy::undocumented_unsafe_blocks)]
     pub(crate) unsafe fn bind(&self, arguments: &Arguments) -> BoundChain<'_> {
-        let mut bound = BoundChain {
-            steps: self,
-            factors: [1.0; MAX_STEPS],
-            operands: [[std::ptr::null(); 2]; MAX_STEPS],
-            dropout: None,
-        };
+        let mut chain = BoundChain { steps: self, bound: PerStep::EMPTY, dropout: None };
         let address = |operand: &Operand| arguments.get(operand.argument).cast_const();
-        for (i, step) in self.0.iter().enumerate() {
+        let or_null = |operand: Option<&Operand>| operand.map_or(std::ptr::null(), address);
+        for step in &self.0 {
+            let mut bound = BoundStep { factor: 1.0, operands: [std::ptr::null(); 2] };
             match step {
                 // SAFETY of both: a scale is a single element.
                 Step::Multiply(id, data_type) | Step::ScaleInput(_, id, data_type) => {
-                    bound.factors[i] = unsafe { read_scalar(*data_type, arguments.get(*id), 0) };
+                    bound.factor = unsafe { read_scalar(*data_type, arguments.get(*id), 0) };
                 }
                 Step::Divide(id, data_type) => {
                     let scale = unsafe { read_scalar(*data_type, arguments.get(*id), 0) };
-                    bound.factors[i] = 1.0 / scale;
+                    bound.factor = 1.0 / scale;
                 }
                 Step::Binary { first, second, .. } => {
-                    let address = |s: &Source| s.tensor().map_or(std::ptr::null(), address);
-                    bound.operands[i] =
-                        [address(first), second.as_ref().map_or(std::ptr::null(), address)];
+                    let second = second.as_ref().and_then(Source::tensor);
+                    bound.operands = [first.tensor(), second].map(or_null);
                 }
-                Step::Sum { dst, .. } => bound.operands[i][0] = address(dst),
                 Step::Affine { scale, shift, .. } => {
-                    bound.operands[i] =
-                        [scale, shift].map(|p| p.as_ref().map_or(std::ptr::null(), address));
+                    bound.operands = [scale.as_ref(), shift.as_ref()].map(or_null);
+                }
+                Step::Sum { dst: tensor, .. } | Step::Gate(tensor, _) => {
+                    bound.operands[0] = address(tensor);
                 }
                 Step::Dropout(dropping) => {
-                    bound.dropout = Some(unsafe { dropping.bind(arguments) })
+                    chain.dropout = Some(unsafe { dropping.bind(arguments) })
                 }
-                Step::Gate(gate, _) => bound.operands[i][0] = address(gate),
                 Step::Eltwise { .. } | Step::Gradient(_) | Step::Round(_) => {}
             }
+            chain.bound.push(bound);
         }
-        bound
+        chain
     }
 }
 
@@ -177,7 +194,8 @@ unsafe fn apply<S: Simd>(
 ) {
     let [ys, zs] = others;
     for (i, step) in bound.steps.0.iter().enumerate() {
-        let factor = bound.factors[i];
+        let of = bound.bound[i];
+        let factor = of.factor;
         if let Step::ScaleInput(input, ..) = step {
             let to = inputs[*input];
             let scaled = Chunk { from: to, to, len: chunk.len, streams: false };
@@ -192,7 +210,7 @@ unsafe fn apply<S: Simd>(
         }
         // SAFETY: guaranteed by the caller.
         unsafe {
-            apply_step::<S>(step, chunk, at, (factor, bound.operands[i]), &inputs, [ys, zs]);
+            apply_step::<S>(step, chunk, at, (factor, of.operands), &inputs, [ys, zs]);
         }
         chunk.from = chunk.to;
     }

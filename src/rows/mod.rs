@@ -48,7 +48,7 @@ pub(crate) use plain::{PlainRow, PlainTensor, halve, plain_fold, plain_map, wide
 pub(crate) use plain_rows::PlainRows;
 pub(crate) use quantize::Quantize;
 pub(crate) use rows_of::RowsOf;
-pub(crate) use schedule::{BLOCKS_PER_THREAD, Caches, Schedule};
+pub(crate) use schedule::{ALIASED, BLOCKS_PER_THREAD, Caches, Schedule};
 pub(crate) use sections::{Section, Sections};
 pub(crate) use slots::Slots;
 pub(crate) use spread::{length_of, spread, width_of};

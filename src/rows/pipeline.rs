@@ -4,13 +4,14 @@ use super::around::{Around, Normalized};
 use super::blocks::Blocks;
 use super::columns::{ColumnSums, JoinEntry, Partial};
 use super::order::row_map;
-use super::schedule::{BLOCKS_PER_THREAD, PAGE, Schedule};
+use super::schedule::{ALIASED, BLOCKS_PER_THREAD, PAGE, Schedule};
 use super::slots::Slots;
 use super::spread::{length_of, width_of};
 use super::stage::{Operand, RowTensor, Stage, Staged, TENSORS};
 use crate::primitive::{Execution, PostOpChain};
 use crate::simd::Level;
 use crate::tensor::{DataType, RowMap};
+use std::ops::Range;
 
 /// The parameters of a [`Pipeline`].
 pub(crate) struct Spec<'a> {
@@ -127,7 +128,7 @@ impl Pipeline {
             let ColumnSums { scale_chain, shift_chain, .. } =
                 ColumnSums::new(self.cols, self.sums, block);
             let chains = [scale_chain, shift_chain].into_iter().filter(|chain| !chain.is_null());
-            !chains.into_iter().any(|chain| Schedule::is_aliased(stored, chain.cast()))
+            !chains.into_iter().any(|chain| Schedule::is_aliased(stored, chain.cast(), ALIASED))
         };
         let shift = (0..self.slack()).step_by(STEP).find(is_apart).unwrap_or(0);
         start.wrapping_add(shift).cast()
@@ -166,7 +167,8 @@ impl Pipeline {
         kernel: &Kernel<'_>,
     ) -> usize {
         let stride = self.stride();
-        if width == 1 && stride == 0 && self.stage.is_none() && self.rows > 0 {
+        let alone = width == 1 && stride == 0 && self.rows > 0;
+        if alone && self.stage.is_none() {
             // The fast path for small problems, where every instruction counts.
             kernel(None, 0, self.rows, std::ptr::null_mut());
             return 1;
@@ -191,25 +193,28 @@ impl Pipeline {
         // SAFETY: the execution's buffers were checked.
         let bound = unsafe { stage.bind(execution.arguments) };
         let around = stage.bind_around(execution.arguments, normalized);
+        let stages = Part(execution.scratchpad.wrapping_add(self.stages_at));
+        let tensors = self.tensors(addresses);
+        let run = |rows: Range<usize>, slot: usize, sums: *mut f64| {
+            let place = stages.at(slot * stage.bytes());
+            let steps = (bound.as_ref(), around);
+            // SAFETY: the rows belong to the block, and the stage to the slot.
+            unsafe {
+                stage.run(&tensors, place, rows, steps, streams, &|staged, first, last| {
+                    kernel(Some(staged), first, last, sums);
+                });
+            }
+        };
+        if alone {
+            run(0..self.rows, 0, std::ptr::null_mut());
+            return 1;
+        }
         // Each thread needs one stage at a time, so there may be fewer stages than blocks.
         let count = blocks.count().min(stage.most(self.rows));
         let slots = Slots::new(count);
-        let stages = Part(execution.scratchpad.wrapping_add(self.stages_at));
-        let tensors = self.tensors(addresses);
         execution.run(blocks.count(), width.min(count), length, &|block| {
-            let (slot, sums) = (slots.take(), start(block));
-            let place = stages.at(slot.number() * stage.bytes());
-            // SAFETY: the rows belong to the block, and the stage to the slot.
-            unsafe {
-                stage.run(
-                    &tensors,
-                    place,
-                    blocks.range(block),
-                    (bound.as_ref(), around),
-                    streams,
-                    &|staged, first, last| kernel(Some(staged), first, last, sums),
-                );
-            }
+            let slot = slots.take();
+            run(blocks.range(block), slot.number(), start(block));
         })
     }
 

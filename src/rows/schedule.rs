@@ -36,6 +36,8 @@ pub(super) const ROWS_TO_TRANSPOSE: usize = 32;
 pub(super) const BYTES_TO_TRANSPOSE: usize = 512 * 1024;
 /// Bytes of a page. The low bits of an address are the offset in its page.
 pub(super) const PAGE: usize = 4096;
+/// How far behind stores of the same offset in a page loads may wait for them, in bytes, on any machine.
+pub(crate) const ALIASED: usize = 1024;
 /// The most stages, and their total size: a number of bytes, or a fraction of the size of all rows.
 pub(super) const MOST_STAGES: usize = 64;
 pub(super) const BYTES_OF_STAGES: usize = 64 << 20;
@@ -125,12 +127,11 @@ impl Schedule {
         Self { resident: both <= threads * caches.second, streams }
     }
 
-    /// Whether loads soon follow stores to the same offset in a page. Such loads wait for the stores (4K aliasing), and
-    /// especially long for non-temporal ones: backward took up to six times as long.
-    pub(crate) fn is_aliased(stores: *mut u8, loads: *const u8) -> bool {
-        const NEAR: usize = 1024;
+    /// Whether loads soon follow stores to the same offset in a page, from up to `near` bytes behind. Such loads wait for
+    /// the stores (4K aliasing), and especially long for non-temporal ones.
+    pub(crate) fn is_aliased(stores: *mut u8, loads: *const u8, near: usize) -> bool {
         let ahead = stores.addr().wrapping_sub(loads.addr()) % PAGE;
-        (1..NEAR).contains(&ahead)
+        !loads.is_null() && (1..near).contains(&ahead)
     }
 
     /// Whether outputs are stored non-temporally if all tensors together have `bytes` bytes.

@@ -15,6 +15,7 @@ use super::schedule::{
 use crate::primitive::{Arguments, BoundChain, ChainEntry, PostOpChain, Rows, chain_entry};
 use crate::simd::Level;
 use crate::tensor::{DataType, MemoryDesc, RowMap};
+use crate::threads::{default_threads, threads};
 
 /// The maximum number of tensors that an operation reads or writes row by row.
 pub(crate) const TENSORS: usize = 3;
@@ -190,8 +191,8 @@ impl Stage {
         let transposes = operands.iter().any(|operand| !is_dense(operand.desc));
         let staged = |sum: usize, side: &Side| sum.saturating_add(side.row_bytes());
         let row_bytes = sides.iter().fold(bytes_around, staged);
-        let rows_at_once =
-            rows_at_once(row_bytes.max(1), transposes, whole_chains).min(count.max(1));
+        let all = (count, row_bytes.max(1));
+        let rows_at_once = rows_at_once(all, transposes, whole_chains).min(count.max(1));
         let mut bytes = 0usize;
         for side in &mut sides {
             let size = side.row_bytes().saturating_mul(rows_at_once);
@@ -366,9 +367,13 @@ impl Stage {
     }
 }
 
-/// The number of rows of a stage.
-fn rows_at_once(row_bytes: usize, transposes: bool, whole_chains: bool) -> usize {
-    let mut rows = (Caches::get().working_set() / row_bytes).max(1);
+/// The number of rows of a stage, out of `count`.
+fn rows_at_once((count, row_bytes): (usize, usize), transposes: bool, whole_chains: bool) -> usize {
+    let caches = Caches::get();
+    // A kernel starts once for these rows, so up to a few, second-level cache is better than few rows, unless a thread
+    // would have none.
+    let few = CHAIN_ROWS.min(count / threads().max(default_threads()) / 2);
+    let mut rows = (caches.working_set() / row_bytes).max(few.min(caches.second / 4 / row_bytes));
     if transposes {
         rows = rows.max(ROWS_TO_TRANSPOSE.min(BYTES_TO_TRANSPOSE / row_bytes));
     }
@@ -376,5 +381,5 @@ fn rows_at_once(row_bytes: usize, transposes: bool, whole_chains: bool) -> usize
         rows = rows.max(CHAIN_ROWS);
     }
     // Rounds down to whole chains of column sums and whole groups of short rows.
-    if rows > CHAIN_ROWS { rows - rows % CHAIN_ROWS } else { rows }
+    if rows > CHAIN_ROWS { rows - rows % CHAIN_ROWS } else { rows.max(1) }
 }

@@ -278,7 +278,11 @@ impl Plan {
             rms: self.rms,
             sums: self.sums,
             more: false,
-            streams: streams(bytes, diff_src, [src, diff_dst, scale.cast_mut().cast()]),
+            streams: self.long_rows.streams_gradient(
+                bytes,
+                diff_src,
+                [src, diff_dst, scale.cast_mut().cast()],
+            ),
             short: if self.global_stats { None } else { short },
         };
         if pipeline.cols == 0 {
@@ -317,13 +321,6 @@ impl Plan {
             }
         }
     }
-}
-
-/// Whether backward stores non-temporally. It also loads diff_dst and others, so the limit is that of one thread,
-/// whatever their number.
-fn streams(bytes: usize, stores: *mut u8, loads: [*mut u8; 3]) -> bool {
-    let apart = |loads: &*mut u8| !Schedule::is_aliased(stores, *loads);
-    Schedule::streams_bytes(bytes, 1) && loads[1] != stores && loads.iter().all(apart)
 }
 
 /// Scale and shift, with neutral values where kernels read one that the problem does not have.

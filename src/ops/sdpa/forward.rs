@@ -3,7 +3,7 @@
 use super::blocks::{BlockKeys, Blocks, whole_groups};
 use super::inputs::{Bound, Inputs, Shared, floats, rooms};
 use super::kernel::{Block, DotEntry, Entry, FinishEntry, Finished, JoinEntry, WEIGHTS};
-use super::keys::{STAGED, Target};
+use super::keys::{Runs, STAGED, Target};
 use super::order::{Left, PAD, Right};
 use super::problem::Sdpa;
 use super::rows::{Heads, Part, Parts};
@@ -326,10 +326,9 @@ impl Job<'_> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let place = (part.sequence, part.group);
-            let values = self.values(place, room, keys.clone(), rows.len());
+            let values = self.values(place, room, (first, keys.clone()), rows.len());
             let scales = self.scales(place, room, (first, keys.clone()));
             let to = Target { panels: room.keys, stage: room.key_stage, stage_step: size };
-            let values = Right { start: values.start.wrapping_sub(start * values.term), ..values };
             let mut block = Block {
                 scoring: problem.scoring,
                 scales,
@@ -341,7 +340,7 @@ impl Job<'_> {
                 keys: Right { start: room.keys, term: LANES, panel: size * LANES },
                 first,
                 count: within.end - first,
-                values,
+                values: values.as_slice(),
                 value_panels: step / LANES,
                 sums: room.sums,
                 sum_step: step,
@@ -358,7 +357,7 @@ impl Job<'_> {
         }
     }
 
-    /// The values of a range: in place if rows are few, else as panels.
+    /// The values of a range of the block that begins at `first`: in place if rows are few, else as panels.
     ///
     /// # Safety
     /// As [`part`](Self::part).
@@ -366,20 +365,20 @@ impl Job<'_> {
         &self,
         place: (usize, usize),
         room: &Room,
-        keys: Range<usize>,
+        (first, keys): (usize, Range<usize>),
         rows: usize,
-    ) -> Right {
+    ) -> Runs {
         let values = &self.forward.inputs.values;
         let stage_step = self.forward.value_step();
-        let stage = (room.value_stage, stage_step);
+        let to = Target { panels: room.values, stage: room.value_stage, stage_step };
         // SAFETY: guaranteed by the caller.
         unsafe {
             if rows <= FEW_ROWS && values.size == stage_step {
-                let (start, term) = self.bound.rows(values, place, keys, stage);
-                return Right { start, term, panel: LANES };
+                return self.bound.in_place(values, place, (first, keys), &to);
             }
-            let to = Target { panels: room.values, stage: room.value_stage, stage_step };
-            self.bound.column_panels(values, place, keys, &to)
+            let start = keys.start - first;
+            let panels = self.bound.column_panels(values, place, keys, &to);
+            Runs::one(panels.offset(start))
         }
     }
 

@@ -7,7 +7,9 @@
 
 use super::BLOCK;
 use super::ahead::Nothing;
-use super::order::{Left, ROWS, Right, by_rows, by_vectors, careful_product, is_finite, product};
+use super::order::{
+    Left, ROWS, Right, Run, by_rows, by_vectors, careful_product, is_finite, product,
+};
 use super::problem::Scoring;
 use super::score::{ScoreRow, as_bf16, scores, seen};
 use crate::simd::lanes::Lanes;
@@ -228,7 +230,9 @@ impl Products {
                             let added = if is_finite {
                                 products[r][c]
                             } else {
-                                careful_product::<S, BF16>(left.from(r, 0), right.from(c, 0), terms)
+                                let right = [Run::all(right)];
+                                let right = (right.as_slice(), c);
+                                careful_product::<S, BF16>(left.from(r, 0), right, 0..terms)
                             };
                             S::store(sum, S::add(S::load(sum), added));
                         });

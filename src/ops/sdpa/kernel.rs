@@ -9,7 +9,8 @@
 use super::BLOCK;
 use super::ahead::{Ahead, Nothing, Sets};
 use super::order::{
-    GROUP, Left, PAD, ROWS, Right, by_rows, by_vectors, careful_product, is_finite, product,
+    GROUP, Left, PAD, ROWS, Right, Run, by_rows, by_vectors, careful_product, is_finite, product,
+    product_of_runs,
 };
 use super::problem::Scoring;
 use super::scales::Scales;
@@ -44,7 +45,7 @@ pub(super) struct Block<'a> {
     pub(super) first: usize,
     pub(super) count: usize,
     /// Panels of values, a vector per key.
-    pub(super) values: Right,
+    pub(super) values: &'a [Run],
     pub(super) value_panels: usize,
     /// The sums of the rows so far, in whole vectors.
     pub(super) sums: *mut f32,
@@ -154,8 +155,8 @@ impl Block<'_> {
         unsafe {
             let start = self.weights.add(from * STEP + keys.start);
             let weights = Left { start, row: STEP, term: 1 };
-            let values = self.values.from(at, keys.start);
-            let products = product::<S, BF16, R, C, A>(weights, values, keys.len(), ahead);
+            let (values, all) = ((self.values, at), keys.clone());
+            let products = product_of_runs::<S, BF16, R, C, A>(weights, values, all, ahead);
             let is_finite = is_finite::<S, R, C>(&products);
             unroll!(to 8: r in R, {
                 unroll!(c in C, {
@@ -163,8 +164,8 @@ impl Block<'_> {
                     let added = if is_finite {
                         products[r][c]
                     } else {
-                        let (weights, values) = (weights.from(r, 0), values.from(c, 0));
-                        careful_product::<S, BF16>(weights, values, keys.len())
+                        let (weights, values) = (weights.from(r, 0), (self.values, at + c));
+                        careful_product::<S, BF16>(weights, values, keys.clone())
                     };
                     let before = *before.get_unchecked(from + r);
                     let after = *after.get_unchecked(from + r);

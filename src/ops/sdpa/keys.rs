@@ -1,12 +1,14 @@
 //! The keys and values of a block as panels, from any layout, and their scales.
 
+use super::BLOCK;
 use super::inputs::Bound;
-use super::order::Right;
+use super::order::{Right, Run};
 use super::panels::Panels;
 use super::rows::{Heads, runs};
 use super::scales::ScalePlaces;
 use crate::simd::LANES;
 use std::ops::Range;
+use std::ptr::null;
 
 /// Rows that are staged at once: as many as a panel of keys has.
 pub(super) const STAGED: usize = LANES;
@@ -20,7 +22,60 @@ pub(super) struct Target {
     pub(super) stage_step: usize,
 }
 
+/// The most runs of a block, in pages of at least [`LANES`] keys.
+const MOST_RUNS: usize = BLOCK / LANES + 1;
+
+/// The values of a block, in runs of keys that are consecutive in memory.
+pub(super) struct Runs {
+    all: [Run; MOST_RUNS],
+    count: usize,
+}
+
+impl Runs {
+    pub(super) fn one(right: Right) -> Self {
+        Self { all: [Run::all(right); MOST_RUNS], count: 1 }
+    }
+
+    pub(super) fn as_slice(&self) -> &[Run] {
+        &self.all[..self.count]
+    }
+}
+
 impl Bound<'_> {
+    /// The values of a range of the block that begins at `first`, in place unless they must be staged.
+    ///
+    /// # Safety
+    /// The arguments were checked, the keys are within the length of the sequence, and the stage has room for them.
+    pub(super) unsafe fn in_place(
+        &self,
+        heads: &Heads,
+        (sequence, group): (usize, usize),
+        (first, keys): (usize, Range<usize>),
+        to: &Target,
+    ) -> Runs {
+        let panel = LANES;
+        let start = keys.start - first;
+        let problem = &self.inputs.problem;
+        let has_runs = problem.shape.page >= LANES && !problem.is_bf16();
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            if !has_runs || !heads.is_direct(self.arguments) {
+                let stage = (to.stage, to.stage_step);
+                let (rows, term) = self.rows(heads, (sequence, group), keys, stage);
+                return Runs::one(Right { start: rows, term, panel }.offset(start));
+            }
+            let mut found = Runs { count: 0, ..Runs::one(Right { start: null(), term: 0, panel }) };
+            runs(&self.sequences, sequence, keys, |at, (page, rows)| {
+                let grid = heads.grid(self.arguments, (page, group), rows);
+                let right = Right { start: grid.start.cast(), term: grid.row_step, panel };
+                let end = start + at + grid.rows;
+                found.all[found.count] = Run { right: right.offset(start + at), end };
+                found.count += 1;
+            });
+            found
+        }
+    }
+
     /// Panels of 16 keys or values, with a vector for each element of a head. Later rows, and those of `next` for the
     /// same keys, are prefetched.
     ///

@@ -82,7 +82,7 @@ impl Job<'_> {
                 keys: nothing,
                 first: *first,
                 count: within.end - first,
-                values: nothing,
+                values: &[],
                 value_panels: step / LANES,
                 sums: room.sums,
                 sum_step: step,

@@ -8,6 +8,7 @@ use super::ahead::Ahead;
 use crate::simd::lanes::Lanes;
 use crate::simd::{LANES, Simd, unroll};
 use std::hint::black_box;
+use std::ops::Range;
 
 /// The number of terms in a group of bf16.
 pub(super) const GROUP: usize = 32;
@@ -61,21 +62,43 @@ impl Right {
 }
 
 impl Right {
+    /// Terms from `start` on, offset as if they began with term 0.
+    pub(super) fn offset(self, start: usize) -> Self {
+        Self { start: self.start.wrapping_sub(start * self.term), ..self }
+    }
+
     /// Panels of keys that begin with key `start` of a block, offset as if they began with its first.
     pub(super) fn of_block(self, start: usize) -> Self {
         Self { start: self.start.wrapping_sub(start / LANES * self.panel), ..self }
     }
 }
 
+/// Terms of a right operand that are consecutive in memory.
+#[derive(Clone, Copy)]
+pub(super) struct Run {
+    /// Offset as if the run began with term 0.
+    pub(super) right: Right,
+    /// The index after its last term.
+    pub(super) end: usize,
+}
+
+impl Run {
+    /// All terms.
+    pub(super) fn all(right: Right) -> Self {
+        Self { right, end: usize::MAX }
+    }
+}
+
 /// `R` rows of `C` vectors.
 pub(super) type Tile<S, const R: usize, const C: usize> = [[<S as Simd>::F32x16; C]; R];
 
-/// The sums over `count` terms of both operands.
+/// The sums over `count` terms of both operands, added to `sums`.
 ///
 /// # Safety
 /// They exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn chain<S: Simd, const R: usize, const C: usize, A: Ahead>(
+    mut sums: Tile<S, R, C>,
     left: Left,
     right: Right,
     count: usize,
@@ -83,7 +106,6 @@ unsafe fn chain<S: Simd, const R: usize, const C: usize, A: Ahead>(
 ) -> Tile<S, R, C> {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut sums = [[S::zero(); C]; R];
         let (mut a, mut b) = (left, right);
         for _ in 0..count {
             ahead.fetch::<S>();
@@ -149,7 +171,8 @@ unsafe fn product_in_turns<S: Simd, const R: usize, const C: usize, A: Ahead>(
             let (first, is_odd) = (turn / 2 * GROUP, turn % 2);
             let terms = (GROUP.min(count - first) + 1 - is_odd) / 2;
             let (a, b) = (left.from(0, first + is_odd), right.from(0, first + is_odd));
-            let chain = chain::<S, R, C, A>(a.every_other(), b.every_other(), terms, ahead);
+            let (a, b, none) = (a.every_other(), b.every_other(), [[S::zero(); C]; R]);
+            let chain = chain::<S, R, C, A>(none, a, b, terms, ahead);
             if is_odd == 0 {
                 unroll!(to 8: r in R, {
                     unroll!(c in C, {
@@ -218,7 +241,7 @@ pub(super) unsafe fn product<
     // SAFETY: guaranteed by the caller.
     unsafe {
         if !BF16 {
-            return chain::<S, R, C, A>(left, right, count, ahead);
+            return chain::<S, R, C, A>([[S::zero(); C]; R], left, right, count, ahead);
         }
         if const { R > 3 && !S::MANY_REGISTERS } {
             return product_in_turns::<S, R, C, A>(left, right, count, ahead);
@@ -234,6 +257,41 @@ pub(super) unsafe fn product<
                 });
             });
             first += GROUP;
+        }
+        sums
+    }
+}
+
+/// [`product`] of the left operand and some terms of the right one, for the vectors from `panel` on. In bf16, the right
+/// operand is a single run.
+///
+/// # Safety
+/// As [`chain`], and the runs have all of the terms.
+#[inline(always)]
+pub(super) unsafe fn product_of_runs<
+    S: Simd,
+    const BF16: bool,
+    const R: usize,
+    const C: usize,
+    A: Ahead,
+>(
+    left: Left,
+    (runs, panel): (&[Run], usize),
+    terms: Range<usize>,
+    ahead: &mut A,
+) -> Tile<S, R, C> {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        if BF16 {
+            let right = runs.get_unchecked(0).right.from(panel, terms.start);
+            return product::<S, BF16, R, C, A>(left, right, terms.len(), ahead);
+        }
+        let (mut sums, mut left, mut term) = ([[S::zero(); C]; R], left, terms.start);
+        for run in runs {
+            let count = run.end.min(terms.end).saturating_sub(term);
+            let right = run.right.from(panel, term);
+            sums = chain::<S, R, C, A>(sums, left, right, count, ahead);
+            (left, term) = (left.from(0, count), term + count);
         }
         sums
     }
@@ -323,25 +381,29 @@ pub(super) unsafe fn is_finite<S: Simd, const R: usize, const C: usize>(
     }
 }
 
-/// [`product`] of a row and a vector of results, without the terms whose left factor is 0, whatever the right one is.
+/// [`product_of_runs`] of a row and a vector of results, without the terms whose left factor is 0, whatever the right one is.
 ///
 /// # Safety
 /// As [`chain`].
 #[inline(always)]
 pub(super) unsafe fn careful_product<S: Simd, const BF16: bool>(
     left: Left,
-    right: Right,
-    count: usize,
+    (runs, panel): (&[Run], usize),
+    terms: Range<usize>,
 ) -> S::F32x16 {
     // SAFETY: guaranteed by the caller.
     unsafe {
+        let count = terms.len();
         let chain = |first: usize, end: usize, every: usize| {
             let mut sum = S::zero();
             let mut term = first;
             while term < end {
                 let x = *left.from(0, term).start;
                 if x != 0.0 {
-                    sum = S::fma(S::splat(x), S::load(right.from(0, term).start), sum);
+                    let right = terms.start + term;
+                    let of = runs.iter().find(|run| right < run.end).unwrap_unchecked();
+                    let vector = S::load(of.right.from(panel, right).start);
+                    sum = S::fma(S::splat(x), vector, sum);
                 }
                 term += every;
             }
