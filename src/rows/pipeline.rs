@@ -37,6 +37,9 @@ pub(crate) struct Spec<'a> {
 /// `Staged`, the tensors are in place.
 pub(crate) type Kernel<'a> = dyn Fn(Option<&Staged<'_>>, usize, usize, *mut f64) + Sync + 'a;
 
+/// Bytes before the column sums, for their address.
+const HEADER: usize = 64;
+
 /// How the rows of a problem are computed.
 pub(crate) struct Pipeline {
     pub(crate) rows: usize,
@@ -64,7 +67,8 @@ impl Pipeline {
         // Sizes beyond the address space saturate, and the allocation then fails.
         let blocks = if whole_chains { Blocks::of_column_sums(rows, cols).count() } else { 0 };
         let bytes = pipeline.stride().saturating_mul(blocks * size_of::<f64>());
-        pipeline.stages_at = room.saturating_add(bytes).saturating_add(pipeline.slack());
+        let extra = if whole_chains { HEADER + pipeline.slack() } else { 0 };
+        pipeline.stages_at = room.saturating_add(bytes).saturating_add(extra);
         pipeline
     }
 
@@ -105,9 +109,17 @@ impl Pipeline {
 
     /// The size of a block's column sums, in f64.
     #[inline]
-    fn stride(&self) -> usize {
+    fn size(&self) -> usize {
         let count = usize::from(self.sums[0]) + usize::from(self.sums[1]);
         ColumnSums::size(count, self.cols)
+    }
+
+    /// The distance between the column sums of blocks, in f64. Larger ones have the same offset in a page.
+    #[inline]
+    fn stride(&self) -> usize {
+        const STEP: usize = PAGE / size_of::<f64>();
+        let size = self.size();
+        if size < STEP { size } else { size.checked_next_multiple_of(STEP).unwrap_or(size) }
     }
 
     /// The room, in bytes, for shifting the sums.
@@ -116,22 +128,35 @@ impl Pipeline {
         if self.stride() >= PAGE / size_of::<f64>() { PAGE } else { 0 }
     }
 
-    /// The sums of the first block. They are shifted so that loads of chains do not alias stores to the third tensor.
-    fn sums(&self, scratchpad: *mut u8, stored: *mut u8) -> *mut f64 {
+    /// The sums of the first block, whose address is kept in the header. They are shifted so that loads of chains do
+    /// not alias stores to the third tensor, nor loads of the other tensors and of scale the stores to chains.
+    fn place_sums(
+        &self,
+        scratchpad: *mut u8,
+        [src, diff_dst, stored]: [*mut u8; TENSORS],
+        scale: *const f32,
+    ) -> *mut f64 {
         const STEP: usize = 512;
-        let start = scratchpad.wrapping_add(self.room);
-        if self.slack() == 0 {
-            return start.cast();
-        }
-        let is_apart = |shift: &usize| {
-            let block = start.wrapping_add(*shift).cast();
+        const DISTANCES: [usize; 2] = [ALIASED, ALIASED / 4];
+        let header = scratchpad.wrapping_add(self.room);
+        let start = header.wrapping_add(HEADER);
+        let is_apart = |shift: usize, near: usize| {
+            let block = start.wrapping_add(shift).cast();
             let ColumnSums { scale_chain, shift_chain, .. } =
                 ColumnSums::new(self.cols, self.sums, block);
-            let chains = [scale_chain, shift_chain].into_iter().filter(|chain| !chain.is_null());
-            !chains.into_iter().any(|chain| Schedule::is_aliased(stored, chain.cast(), ALIASED))
+            let loads = [src.cast_const(), diff_dst.cast_const(), scale.cast()];
+            [scale_chain, shift_chain].into_iter().filter(|chain| !chain.is_null()).all(|chain| {
+                !Schedule::is_aliased(stored, chain.cast(), near)
+                    && !loads.iter().any(|loads| Schedule::is_aliased(chain.cast(), *loads, near))
+            })
         };
-        let shift = (0..self.slack()).step_by(STEP).find(is_apart).unwrap_or(0);
-        start.wrapping_add(shift).cast()
+        let shifts = || (0..self.slack()).step_by(STEP);
+        let found =
+            DISTANCES.iter().find_map(|near| shifts().find(|shift| is_apart(*shift, *near)));
+        let sums = start.wrapping_add(found.unwrap_or(0)).cast();
+        // SAFETY: the header is this execution's.
+        unsafe { header.cast::<*mut f64>().write(sums) };
+        sums
     }
 
     /// The split of rows for a number of threads.
@@ -175,12 +200,20 @@ impl Pipeline {
         }
         let blocks = self.blocks(width);
         let length = length_of(self.rows * self.cols);
-        let sums = Part(self.sums(execution.scratchpad, addresses[2]));
+        let scale = match normalized {
+            Some(Normalized::Rows { scale, .. }) => *scale,
+            _ => std::ptr::null(),
+        };
+        let sums = match stride {
+            0 => std::ptr::null_mut(),
+            _ => self.place_sums(execution.scratchpad, addresses, scale),
+        };
+        let sums = Part(sums);
         let start = |block: usize| {
             let sums = sums.at(block * stride);
             if stride > 0 {
                 // SAFETY: this part of the scratchpad belongs to the block.
-                unsafe { sums.write_bytes(0, stride) };
+                unsafe { sums.write_bytes(0, self.size()) };
             }
             sums
         };
@@ -221,17 +254,17 @@ impl Pipeline {
     /// Adds the block sums of diff_scale, or of diff_shift with `shift`, and stores the result.
     ///
     /// # Safety
-    /// [`run`](Self::run) has computed them in this execution, with the third tensor at `stored`, and `out` has a row
-    /// of the type.
+    /// [`run_around`](Self::run_around) has computed them in this execution, and `out` has a row of the type.
     pub(crate) unsafe fn join(
         &self,
         execution: &Execution<'_>,
         join: JoinEntry,
         shift: bool,
-        stored: *mut u8,
         (out_type, out): (DataType, *mut u8),
     ) {
-        let sums = self.sums(execution.scratchpad, stored);
+        let header = execution.scratchpad.wrapping_add(self.room).cast::<*mut f64>();
+        // SAFETY: the run has written it.
+        let sums = unsafe { header.read() };
         let offset = if shift && self.sums[0] { self.cols } else { 0 };
         let blocks = Blocks::of_column_sums(self.rows, self.cols).count();
         let first = ColumnSums::first(sums).wrapping_add(offset);

@@ -310,14 +310,11 @@ impl Plan {
 
     /// Joins the column sums into diff_scale and diff_shift, if they are arguments.
     fn join_sums(&self, execution: &Execution<'_>, join: JoinEntry) {
-        let stored = execution.arguments.get(sys::NORM_ARG_DIFF_SRC);
         for (shift, id) in [(false, sys::NORM_ARG_DIFF_SCALE), (true, sys::NORM_ARG_DIFF_SHIFT)] {
             let out = execution.arguments.get(id);
             if !out.is_null() {
                 // SAFETY: `out` was checked, and the kernels sum every output.
-                unsafe {
-                    self.pipeline.join(execution, join, shift, stored, (self.diff_scale_type, out))
-                };
+                unsafe { self.pipeline.join(execution, join, shift, (self.diff_scale_type, out)) };
             }
         }
     }
