@@ -148,10 +148,12 @@ fn staging_does_not_grow_with_the_row_blocks() {
     for (rows, cols) in
         [(4096, 4096), (128, 65_536), (512, 1 << 20), (4096, 1 << 18), (16, 1 << 22)]
     {
-        // At most 32 blocks: diff_scale and diff_shift in f64, their chains in f32, and a line for the chains' rows.
-        // They may be shifted by up to a page.
+        // At most 32 blocks of whole pages: diff_scale and diff_shift in f64, their chains in f32, and a line for the
+        // chains' rows. They may be shifted by up to a page, and have a header.
+        const PAGE: i64 = 4096;
         let blocks = (rows / 16).min(32);
-        let sums = blocks * (cols * 2 * (8 + 4) + 64) + 4096;
+        let block = cols * 2 * (8 + 4) + 64;
+        let sums = blocks * ((block + PAGE - 1) / PAGE * PAGE) + PAGE + 64;
         let tensors = 3 * rows * cols * 4;
         let one_stage = 3 * 16 * cols * 4;
         let most = sums + (64 << 20).max(tensors / 8).max(one_stage);
