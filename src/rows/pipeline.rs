@@ -128,8 +128,8 @@ impl Pipeline {
         if self.stride() >= PAGE / size_of::<f64>() { PAGE } else { 0 }
     }
 
-    /// The sums of the first block, whose address is kept in the header. They are shifted so that loads of chains do
-    /// not alias stores to the third tensor, nor loads of the other tensors and of scale the stores to chains.
+    /// The sums of the first block, whose address is kept in the header. They are shifted so that, if possible, loads
+    /// of chains do not alias stores to the third tensor, nor loads of the others and of scale the stores to chains.
     fn place_sums(
         &self,
         scratchpad: *mut u8,
@@ -137,6 +137,7 @@ impl Pipeline {
         scale: *const f32,
     ) -> *mut f64 {
         const STEP: usize = 512;
+        // Tensors at several offsets may leave no place that is far from all of them.
         const DISTANCES: [usize; 2] = [ALIASED, ALIASED / 4];
         let header = scratchpad.wrapping_add(self.room);
         let start = header.wrapping_add(HEADER);

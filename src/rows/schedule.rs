@@ -36,7 +36,7 @@ pub(super) const ROWS_TO_TRANSPOSE: usize = 32;
 pub(super) const BYTES_TO_TRANSPOSE: usize = 512 * 1024;
 /// Bytes of a page. The low bits of an address are the offset in its page.
 pub(super) const PAGE: usize = 4096;
-/// How far behind stores of the same offset in a page loads may wait for them, in bytes, on any machine.
+/// The distance behind a store, modulo a page, within which loads may have to wait for it.
 pub(crate) const ALIASED: usize = 1024;
 /// The most stages, and their total size: a number of bytes, or a fraction of the size of all rows.
 pub(super) const MOST_STAGES: usize = 64;
@@ -127,8 +127,8 @@ impl Schedule {
         Self { resident: both <= threads * caches.second, streams }
     }
 
-    /// Whether loads soon follow stores to the same offset in a page, from up to `near` bytes behind. Such loads wait for
-    /// the stores (4K aliasing), and especially long for non-temporal ones.
+    /// Whether loads soon reach the offset in a page of earlier stores, because they are less than `near` bytes behind.
+    /// Such loads wait for the stores (4K aliasing), and especially long for non-temporal ones.
     pub(crate) fn is_aliased(stores: *mut u8, loads: *const u8, near: usize) -> bool {
         let ahead = stores.addr().wrapping_sub(loads.addr()) % PAGE;
         !loads.is_null() && (1..near).contains(&ahead)

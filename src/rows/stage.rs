@@ -9,8 +9,8 @@ use super::blocks::Blocks;
 use super::columns::CHAIN_ROWS;
 use super::pack::{Entry, Packing, entries};
 use super::schedule::{
-    BYTES_OF_STAGES, BYTES_TO_TRANSPOSE, Caches, MOST_STAGES, PART_OF_ROWS, ROWS_TO_TRANSPOSE,
-    STREAMED_BYTES_OF_STAGED,
+    BLOCKS_PER_THREAD, BYTES_OF_STAGES, BYTES_TO_TRANSPOSE, Caches, MOST_STAGES, PART_OF_ROWS,
+    ROWS_TO_TRANSPOSE, STREAMED_BYTES_OF_STAGED,
 };
 use crate::primitive::{Arguments, BoundChain, ChainEntry, PostOpChain, Rows, chain_entry};
 use crate::simd::Level;
@@ -370,9 +370,9 @@ impl Stage {
 /// The number of rows of a stage, out of `count`.
 fn rows_at_once((count, row_bytes): (usize, usize), transposes: bool, whole_chains: bool) -> usize {
     let caches = Caches::get();
-    // A kernel starts once for these rows, so up to a few, second-level cache is better than few rows, unless a thread
-    // would have none.
-    let few = CHAIN_ROWS.min(count / threads().max(default_threads()) / 2);
+    // A kernel starts anew for each stage, so a few rows from the second-level cache beat one or two from the first, as
+    // long as there are enough blocks for the threads.
+    let few = CHAIN_ROWS.min(count / threads().max(default_threads()) / BLOCKS_PER_THREAD);
     let mut rows = (caches.working_set() / row_bytes).max(few.min(caches.second / 4 / row_bytes));
     if transposes {
         rows = rows.max(ROWS_TO_TRANSPOSE.min(BYTES_TO_TRANSPOSE / row_bytes));

@@ -44,7 +44,7 @@ pub(super) struct Block<'a> {
     /// The index of the block's first key, and the number of its keys.
     pub(super) first: usize,
     pub(super) count: usize,
-    /// Panels of values, a vector per key.
+    /// The values, a vector per key, in runs of keys.
     pub(super) values: &'a [Run],
     pub(super) value_panels: usize,
     /// The sums of the rows so far, in whole vectors.

@@ -92,7 +92,7 @@ impl Run {
 /// `R` rows of `C` vectors.
 pub(super) type Tile<S, const R: usize, const C: usize> = [[<S as Simd>::F32x16; C]; R];
 
-/// The sums over `count` terms of both operands, added to `sums`.
+/// Continues the chains in `sums` with `count` terms of both operands.
 ///
 /// # Safety
 /// They exist, and the CPU supports the instruction set of `S`.
@@ -381,10 +381,11 @@ pub(super) unsafe fn is_finite<S: Simd, const R: usize, const C: usize>(
     }
 }
 
-/// [`product_of_runs`] of a row and a vector of results, without the terms whose left factor is 0, whatever the right one is.
+/// [`product_of_runs`] of a row and a vector of results, without the terms whose left factor is 0, whatever the right
+/// one is.
 ///
 /// # Safety
-/// As [`chain`].
+/// As [`product_of_runs`].
 #[inline(always)]
 pub(super) unsafe fn careful_product<S: Simd, const BF16: bool>(
     left: Left,
