@@ -63,8 +63,10 @@ def test_what_is_told():
     thread.start()
     thread.join()
     assert told[0] == (None, 0)
-    # A third part of the name denotes a special algorithm, here for short rows.
-    assert told[1][0].split(":")[:2] == ["simd", libnorm.get_cpu_isa()] and told[1][1] == 1
+    # A third part of the name denotes a special algorithm, here for short rows. Levels such as avx512_bf16 add
+    # instructions that layer normalization does not use.
+    simd, level = told[1][0].split(":")[:2]
+    assert simd == "simd" and libnorm.get_cpu_isa().startswith(level) and told[1][1] == 1
 
 
 @pytest.mark.parametrize("function", [libnorm.layer_norm, libnorm.attention])
