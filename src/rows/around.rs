@@ -11,7 +11,7 @@ use super::residual::{AddEntry, Addition, add_entry};
 use super::rows_of::RowsOf;
 use crate::primitive::{Arguments, Gating};
 use crate::simd::Level;
-use crate::tensor::DataType;
+use crate::tensor::{DataType, RowMap};
 use std::mem::MaybeUninit;
 
 /// Elements in a chunk; a chunk passes through all steps before the next one.
@@ -71,6 +71,25 @@ impl Around {
         }
     }
 
+    /// The function that adds dense rows in one sweep, if there is nothing else to do with them.
+    fn add_entry(&self, level: Level) -> Option<AddEntry> {
+        let (tensors, types) = match (&self.gradient, &self.residual) {
+            (Some(GradientRows { diff_src, diff_residual: Some(added), .. }), _)
+                if self.gate.is_none() =>
+            {
+                let types = [added.data_type, DataType::F32, diff_src.data_type];
+                ([Some(*added), Some(*diff_src), None], types)
+            }
+            (None, Some(added)) if self.gate.as_ref().is_none_or(|gate| !gate.input) => {
+                let types = [self.src.data_type, added.residual.data_type, added.sum_type];
+                ([Some(self.src), Some(added.residual), added.sum], types)
+            }
+            _ => return None,
+        };
+        let dense = tensors.into_iter().flatten().all(|rows| rows.step == 1);
+        dense.then(|| add_entry(level, types))
+    }
+
     /// Bytes of a row of the tensors that the steps read and write.
     pub(super) fn row_bytes(&self) -> usize {
         let residual = self.residual.iter().flat_map(|added| [Some(added.residual), added.sum]);
@@ -118,6 +137,7 @@ pub(super) struct Functions {
     pack: Entry,
     unpack: Entry,
     combine: CombineEntry,
+    /// Adds the residual, or in backward the gradient of the sum, in one sweep.
     add: Option<AddEntry>,
     level: Level,
 }
@@ -125,14 +145,7 @@ pub(super) struct Functions {
 impl Functions {
     pub(super) fn new(level: Level, around: &Around) -> Self {
         let (pack, unpack) = entries(level);
-        let gate_input = around.gate.as_ref().is_some_and(|gate| gate.input);
-        let add = around.residual.as_ref().filter(|_| !gate_input).and_then(|added| {
-            let dense = [Some(around.src), Some(added.residual), added.sum];
-            let dense = dense.into_iter().flatten().all(|rows| rows.step == 1);
-            let types = [around.src.data_type, added.residual.data_type, added.sum_type];
-            dense.then(|| add_entry(level, types))
-        });
-        Self { pack, unpack, combine: combine_entry(level), add, level }
+        Self { pack, unpack, combine: combine_entry(level), add: around.add_entry(level), level }
     }
 }
 
@@ -146,6 +159,8 @@ pub(super) struct Bound<'a> {
     /// The first row, and the range of columns.
     pub(super) first_row: usize,
     pub(super) cols: (usize, usize),
+    /// Whether diff_src may be stored non-temporally.
+    pub(super) streams: bool,
 }
 
 /// Chunk buffers.
@@ -181,7 +196,8 @@ impl Bound<'_> {
             return;
         }
         unsafe {
-            if let (Some(add), Some(added)) = (self.functions.add, &around.residual) {
+            let added = around.residual.as_ref().filter(|_| around.gradient.is_none());
+            if let (Some(add), Some(added)) = (self.functions.add, added) {
                 add(&self.addition(added, stages[0]), first, last);
                 return;
             }
@@ -220,6 +236,25 @@ impl Bound<'_> {
             sum_type: added.sum_type,
             exact: added.exact,
             stage: stage.map(|stage| (stage.at(0, first_col), stage.step)),
+            streams: false,
+        }
+    }
+
+    /// The sum of a staged gradient and that of the stored sum.
+    fn gradient_sum(&self, gradient: &GradientRows, added: &RowsOf, stage: StagedRows) -> Addition {
+        let (first_col, end) = self.cols;
+        let tensor =
+            |rows: &RowsOf| (rows.at(self.arguments, 0, first_col), rows.rows, rows.data_type);
+        let staged = stage.at(0, first_col).cast();
+        Addition {
+            cols: end - first_col,
+            src: tensor(added),
+            residual: (staged, RowMap::every(stage.step), DataType::F32),
+            sum: Some(tensor(&gradient.diff_src)),
+            sum_type: gradient.diff_src.data_type,
+            exact: false,
+            stage: None,
+            streams: self.streams,
         }
     }
 
@@ -300,6 +335,10 @@ impl Bound<'_> {
                 }
             }
             if let (Some(gradient), Some(stage)) = (&around.gradient, stages[1]) {
+                if let (Some(add), Some(added)) = (self.functions.add, &gradient.diff_residual) {
+                    add(&self.gradient_sum(gradient, added, stage), first, last);
+                    return;
+                }
                 let mut buffers = Buffers::new();
                 for row in first..last {
                     self.chunks(|col, len| {

@@ -226,7 +226,7 @@ impl Pipeline {
         };
         // SAFETY: the execution's buffers were checked.
         let bound = unsafe { stage.bind(execution.arguments) };
-        let around = stage.bind_around(execution.arguments, normalized);
+        let around = stage.bind_around(execution.arguments, normalized, streams);
         let stages = Part(execution.scratchpad.wrapping_add(self.stages_at));
         let tensors = self.tensors(addresses);
         let run = |rows: Range<usize>, slot: usize, sums: *mut f64| {

@@ -1,5 +1,5 @@
 //! The sum of src and a residual over dense rows, in one sweep. The sum is computed in f32, rounded and stored. If the
-//! kernel cannot read the stored sum, it is also staged as f32.
+//! kernel cannot read the stored sum, it is also staged as f32. In backward, the sum of two gradients is diff_src.
 
 use crate::simd::{
     Bf16, Element, F16, F32, Full, LANES, Level, Map, Runtime, Simd, Width, entry_points, map,
@@ -22,6 +22,8 @@ pub(super) struct Addition {
     pub(super) exact: bool,
     /// The stage of row 0, which need not exist, and the row stride in elements.
     pub(super) stage: Option<(*mut f32, usize)>,
+    /// Whether sums are stored non-temporally.
+    pub(super) streams: bool,
 }
 
 /// A row of sums.
@@ -34,6 +36,8 @@ struct Row<A, B, C> {
     /// Null if it is not staged.
     stage: *mut u8,
     exact: bool,
+    /// Whether the sum is stored non-temporally; its alignment must allow that.
+    streams: bool,
 }
 
 /// Vectors per iteration.
@@ -53,7 +57,9 @@ impl<A: Element, B: Element, C: Element> Row<A, B, C> {
                 sums[v] =
                     S::add(src.load::<S>(self.src, at), residual.load::<S>(self.residual, at));
             }
-            if !self.sum.is_null() {
+            if self.streams {
+                sum.stream_all::<S, N>(self.sum, i, &sums);
+            } else if !self.sum.is_null() {
                 sum.store_all::<S, N>(self.sum, i, &sums);
             }
             if !self.stage.is_null() {
@@ -122,9 +128,14 @@ unsafe fn add_rows<S: Simd, A: Element, B: Element, C: Element>(
             sum,
             stage,
             exact: sums.exact,
+            streams: sums.streams && types.2.streams(sum),
         };
         // SAFETY: guaranteed by the caller.
         unsafe { map::<S, _>(sums.cols, &op) };
+    }
+    if sums.streams {
+        // SAFETY: guaranteed by the caller.
+        unsafe { S::stream_fence() };
     }
 }
 
@@ -147,6 +158,8 @@ pub(super) fn add_entry(level: Level, types: [DataType; 3]) -> AddEntry {
         [H, H, H] => entries::at::<F16, F16, F16>(level),
         [B, F, F] => entries::at::<Bf16, F32, F32>(level),
         [H, F, F] => entries::at::<F16, F32, F32>(level),
+        [B, F, B] => entries::at::<Bf16, F32, Bf16>(level),
+        [H, F, H] => entries::at::<F16, F32, F16>(level),
         _ => entries::at::<Runtime, Runtime, Runtime>(level),
     };
     entry.unwrap_or(entries::portable::entry_portable::<Runtime, Runtime, Runtime>)

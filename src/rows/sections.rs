@@ -43,6 +43,7 @@ impl Sections {
             normalized,
             first_row: section.rows.start,
             cols: (section.cols.start, section.cols.end),
+            streams: false,
         }
     }
 

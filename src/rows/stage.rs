@@ -253,10 +253,11 @@ impl Stage {
         &'a self,
         arguments: &'a Arguments,
         normalized: Option<&'a Normalized<'a>>,
+        streams: bool,
     ) -> Option<Bound<'a>> {
         let (around, functions) = self.around.as_ref()?;
         let cols = (0, self.cols);
-        Some(Bound { around, functions, arguments, normalized, first_row: 0, cols })
+        Some(Bound { around, functions, arguments, normalized, first_row: 0, cols, streams })
     }
 
     /// Runs `kernel(staged, first, last)` over a block of rows through the stage at `slot`. With `streams`, outputs

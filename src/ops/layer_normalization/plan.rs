@@ -297,7 +297,7 @@ impl Plan {
         let threads = pipeline.run_around(
             execution,
             addresses,
-            (width, false),
+            (width, job.streams),
             Some(&normalized),
             &|staged, first, last, sums| match staged {
                 None => rows(&job, first, last, sums),
