@@ -10,7 +10,7 @@ use super::columns::CHAIN_ROWS;
 use super::pack::{Entry, Packing, entries};
 use super::schedule::{
     BLOCKS_PER_THREAD, BYTES_OF_STAGES, BYTES_TO_TRANSPOSE, Caches, MOST_STAGES, PART_OF_ROWS,
-    ROWS_TO_TRANSPOSE, STREAMED_BYTES_OF_STAGED,
+    ROWS_TO_TRANSPOSE, STREAMED_BYTES_OF_STAGED, Schedule,
 };
 use crate::primitive::{Arguments, BoundChain, ChainEntry, PostOpChain, Rows, chain_entry};
 use crate::simd::Level;
@@ -191,7 +191,12 @@ impl Stage {
         let transposes = operands.iter().any(|operand| !is_dense(operand.desc));
         let staged = |sum: usize, side: &Side| sum.saturating_add(side.row_bytes());
         let row_bytes = sides.iter().fold(bytes_around, staged);
-        let all = (count, row_bytes.max(1));
+        let cols = operands[0].desc.dims().last().map_or(0, |cols| *cols as usize);
+        let row = cols.saturating_mul(sides[0].data_type.size() + sides[DST].data_type.size());
+        // Rows of dst that go to memory leave no room for more than a few.
+        let from_memory = in_place && Schedule::streams_bytes(count.saturating_mul(row), 1);
+        let started = if from_memory { 1 } else { count };
+        let all = (started, row_bytes.max(1));
         let rows_at_once = rows_at_once(all, transposes, whole_chains).min(count.max(1));
         let mut bytes = 0usize;
         for side in &mut sides {
@@ -201,9 +206,7 @@ impl Stage {
                 bytes = bytes.saturating_add(size);
             }
         }
-        let cols = operands[0].desc.dims().last().map_or(0, |cols| *cols as usize);
         let (pack, unpack) = entries(level);
-        let row = cols.saturating_mul(sides[0].data_type.size() + sides[DST].data_type.size());
         let streams = count.saturating_mul(row) >= STREAMED_BYTES_OF_STAGED;
         let around = around.map(|around| {
             let functions = Functions::new(level, &around);
@@ -374,7 +377,7 @@ fn rows_at_once((count, row_bytes): (usize, usize), transposes: bool, whole_chai
     // A kernel starts anew for each stage, so a few rows from the second-level cache beat one or two from the first, as
     // long as there are enough blocks for the threads.
     let few = CHAIN_ROWS.min(count / threads().max(default_threads()) / BLOCKS_PER_THREAD);
-    let mut rows = (caches.working_set() / row_bytes).max(few.min(caches.second / 4 / row_bytes));
+    let mut rows = (caches.working_set() / row_bytes).max(few.min(caches.second / 8 / row_bytes));
     if transposes {
         rows = rows.max(ROWS_TO_TRANSPOSE.min(BYTES_TO_TRANSPOSE / row_bytes));
     }

@@ -64,7 +64,7 @@ impl Shape {
 
     /// The number of elements in a group.
     pub(super) fn elements(&self) -> usize {
-        self.per_group() * self.positions
+        self.per_group().saturating_mul(self.positions)
     }
 
     /// The number of elements in a group's statistics.

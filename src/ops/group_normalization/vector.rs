@@ -186,9 +186,10 @@ fn groups_at_once(shape: &Shape, order: Order) -> usize {
         return FEWEST_ELEMENTS.div_ceil(shape.elements().max(1)).clamp(1, shape.groups);
     }
     let wanted = FEWEST_CHANNELS.max(FEWEST_ELEMENTS / shape.positions.max(1));
-    // The fewest groups that form whole vectors.
-    let whole = (1..=16).find(|groups| (groups * per_group).is_multiple_of(16)).unwrap_or(1);
-    let step = if whole * per_group <= MOST_CHANNELS { whole } else { 1 };
+    // The fewest groups that form whole vectors. A group of an empty tensor may have any number of channels.
+    let rest = per_group % 16;
+    let whole = (1..=16).find(|groups| (groups * rest).is_multiple_of(16)).unwrap_or(1);
+    let step = if per_group <= MOST_CHANNELS / whole { whole } else { 1 };
     (step * wanted.div_ceil(step * per_group)).clamp(1, shape.groups)
 }
 
@@ -289,8 +290,21 @@ impl Sweeps for Vectors {
 
 #[cfg(test)]
 mod tests {
-    use super::Steps;
+    use super::{Order, Shape, Steps, groups_at_once};
     use crate::tensor::{DataType, MemoryDesc};
+
+    #[test]
+    fn huge_groups_are_alone() {
+        let per_group = (1 << 60) + 1;
+        let shape = Shape {
+            samples: 0,
+            channels: 4 * per_group,
+            groups: 4,
+            positions: 1,
+            counted: per_group,
+        };
+        assert_eq!(groups_at_once(&shape, Order::ChannelsLast), 1);
+    }
 
     #[test]
     fn strides_of_one_element_do_not_count() {
