@@ -7,7 +7,7 @@
 use super::combine::{Combine, CombineEntry, combine_entry};
 use super::pack::{Entry, Packing, entries};
 use super::quantize::Quantize;
-use super::residual::{AddEntry, Addition, add_entry};
+use super::residual::{AddEntry, Addition, Tensor, add_entry};
 use super::rows_of::RowsOf;
 use crate::primitive::{Arguments, Gating};
 use crate::simd::Level;
@@ -224,15 +224,18 @@ impl Bound<'_> {
         }
     }
 
+    /// The rows of a tensor from the first column on.
+    fn tensor(&self, rows: &RowsOf) -> Tensor<*mut u8> {
+        (rows.at(self.arguments, 0, self.cols.0), rows.rows, rows.data_type)
+    }
+
     fn addition(&self, added: &AddedRows, stage: Option<StagedRows>) -> Addition {
         let (first_col, end) = self.cols;
-        let tensor =
-            |rows: &RowsOf| (rows.at(self.arguments, 0, first_col), rows.rows, rows.data_type);
         Addition {
             cols: end - first_col,
-            src: tensor(&self.around.src),
-            residual: tensor(&added.residual),
-            sum: added.sum.as_ref().map(tensor),
+            src: self.tensor(&self.around.src),
+            residual: self.tensor(&added.residual),
+            sum: added.sum.as_ref().map(|rows| self.tensor(rows)),
             sum_type: added.sum_type,
             exact: added.exact,
             stage: stage.map(|stage| (stage.at(0, first_col), stage.step)),
@@ -243,14 +246,12 @@ impl Bound<'_> {
     /// The sum of a staged gradient and that of the stored sum.
     fn gradient_sum(&self, gradient: &GradientRows, added: &RowsOf, stage: StagedRows) -> Addition {
         let (first_col, end) = self.cols;
-        let tensor =
-            |rows: &RowsOf| (rows.at(self.arguments, 0, first_col), rows.rows, rows.data_type);
         let staged = stage.at(0, first_col).cast();
         Addition {
             cols: end - first_col,
-            src: tensor(added),
+            src: self.tensor(added),
             residual: (staged, RowMap::every(stage.step), DataType::F32),
-            sum: Some(tensor(&gradient.diff_src)),
+            sum: Some(self.tensor(&gradient.diff_src)),
             sum_type: gradient.diff_src.data_type,
             exact: false,
             stage: None,

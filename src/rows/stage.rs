@@ -193,7 +193,7 @@ impl Stage {
         let row_bytes = sides.iter().fold(bytes_around, staged);
         let cols = operands[0].desc.dims().last().map_or(0, |cols| *cols as usize);
         let row = cols.saturating_mul(sides[0].data_type.size() + sides[DST].data_type.size());
-        // Rows of dst that go to memory leave no room for more than a few.
+        // Rows of dst in memory are completed in place, best while they are in the first-level cache.
         let from_memory = in_place && Schedule::streams_bytes(count.saturating_mul(row), 1);
         let started = if from_memory { 1 } else { count };
         let all = (started, row_bytes.max(1));
