@@ -52,5 +52,5 @@ pub(crate) use schedule::{ALIASED, BLOCKS_PER_THREAD, Caches, Schedule};
 pub(crate) use sections::{Section, Sections};
 pub(crate) use slots::Slots;
 pub(crate) use spread::{length_of, spread, width_of};
-pub(crate) use stage::{Operand, RowTensor, Staged, TENSORS};
+pub(crate) use stage::{Operand, RowTensor, Staged, TENSORS, has_dense_rows};
 pub(crate) use transfer::{QuantizedTransfer, Transfer};

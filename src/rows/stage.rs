@@ -75,7 +75,7 @@ impl Side {
         let Operand { desc, kernel_type: stage_type, output } = *operand;
         let data_type = desc.data_type().unwrap_or(DataType::F32);
         let cols = desc.dims().last().map_or(0, |cols| *cols as usize);
-        let staged = stage_type != data_type || !is_dense(desc);
+        let staged = stage_type != data_type || !has_dense_rows(desc);
         let per_line = LINE / stage_type.size();
         Self {
             data_type,
@@ -132,7 +132,7 @@ impl Side {
 }
 
 /// Whether the last dimension is dense.
-fn is_dense(desc: &MemoryDesc) -> bool {
+pub(crate) fn has_dense_rows(desc: &MemoryDesc) -> bool {
     match (desc.dims().last(), desc.strides().last()) {
         (Some(dim), Some(step)) => *dim <= 1 || *step == 1,
         _ => true,
@@ -181,14 +181,14 @@ impl Stage {
         let chain = chain.map(|chain| (chain, chain_entry(level)));
         let dst = &mut sides[DST];
         let in_place =
-            chain.is_some() && dst.data_type == DataType::F32 && is_dense(operands[DST].desc);
+            chain.is_some() && dst.data_type == DataType::F32 && has_dense_rows(operands[DST].desc);
         if chain.is_some() {
             dst.offset = Some(0);
         }
         if around.is_none() && sides.iter().all(|side| side.offset.is_none()) {
             return None;
         }
-        let transposes = operands.iter().any(|operand| !is_dense(operand.desc));
+        let transposes = operands.iter().any(|operand| !has_dense_rows(operand.desc));
         let staged = |sum: usize, side: &Side| sum.saturating_add(side.row_bytes());
         let row_bytes = sides.iter().fold(bytes_around, staged);
         let cols = operands[0].desc.dims().last().map_or(0, |cols| *cols as usize);

@@ -159,7 +159,7 @@ impl WideElement for AnyWide {
 /// # Safety
 /// The CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn narrow_to_odd<S: Simd>(v: S::F64x16) -> S::F32x16 {
+pub(crate) unsafe fn narrow_to_odd<S: Simd>(v: S::F64x16) -> S::F32x16 {
     let (mut wide, mut lanes) = ([0.0; LANES], [0.0; LANES]);
     // SAFETY: guaranteed by the caller.
     unsafe {

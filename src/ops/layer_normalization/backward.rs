@@ -12,7 +12,7 @@
 //! f32. Rows that need f64 are left to `f64_backward`.
 
 use super::gradient::{
-    GLOBAL, Gradient, Kind, LAYER, READ_SCALE, RMS, Row, RowSums, SUM_BOTH, SUM_SCALE, Stream,
+    ADD, GLOBAL, Gradient, Kind, LAYER, READ_SCALE, RMS, Row, RowSums, SUM_BOTH, SUM_SCALE, Stream,
     TILE, Types,
 };
 use super::job::{Backward, Given};
@@ -25,6 +25,7 @@ use crate::tensor::DataType;
 
 const GLOBAL_RMS: u8 = GLOBAL | RMS;
 const ALL: u8 = READ_SCALE | SUM_BOTH;
+const SCALE: u8 = READ_SCALE | SUM_SCALE;
 
 /// Runs rows `first` to `last - 1`, or up to a row that needs f64, and adds to the block's column sums at `sums`.
 /// Returns the row it stopped at.
@@ -179,6 +180,12 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         self.job.diff_src.wrapping_add(offset)
     }
 
+    /// The gradient of the stored sum, if the kernel adds it.
+    #[inline(always)]
+    unsafe fn added(&self, row: usize) -> *const u8 {
+        if PARAMS & ADD == 0 { std::ptr::null() } else { self.job.added(row) }
+    }
+
     /// The first sweep over a row.
     #[inline(always)]
     unsafe fn prepare<S: Simd>(&self, row: usize) -> Row {
@@ -191,7 +198,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             };
             let (mean, r) = (found.mean as f32, reciprocal(found.variance, job.epsilon) as f32);
             let (src, diff_dst) = (self.src(row), self.diff_dst(row));
-            let diff_src = self.diff_src(row);
+            let (diff_src, added) = (self.diff_src(row), self.added(row));
             let sums = RowSums::<S, Src, Dd, MODE, PARAMS> {
                 src_type: self.types.src,
                 dd_type: self.types.diff_dst,
@@ -207,7 +214,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 _ => [0.0, 0.0],
             };
             let [shift, slope] = slopes::<f64>(r, job.stat_cols, sums);
-            Row { src, diff_dst, diff_src, mean, r, shift, slope }
+            Row { src, diff_dst, diff_src, added, mean, r, shift, slope }
         }
     }
 
@@ -229,9 +236,10 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         });
         unsafe {
             if streams {
-                let mut ahead = [(self.job.src, self.job.diff_dst); TILE];
+                let mut ahead = [[std::ptr::null(); 3]; TILE];
                 unroll!(i in TILE, {
-                    ahead[i] = (self.src(next + i), self.diff_dst(next + i));
+                    let row = next + i;
+                    ahead[i] = [self.src(row), self.diff_dst(row), self.added(row)];
                 });
                 map::<S, _>(self.job.cols, &Stream { gradient, next: ahead });
             } else {
@@ -258,6 +266,9 @@ pub(super) fn entry(level: Level, types: &KernelTypes, kind: Kind) -> Option<Ent
     use DataType::{Bf16 as B, F16 as H, F32 as F};
     let entry = match types.all() {
         _ if types.double() => return None,
+        [F, F, F] if kind.adds => adding::<F32>(level, kind),
+        [B, B, B] if kind.adds => adding::<Bf16>(level, kind),
+        [H, H, H] if kind.adds => adding::<F16>(level, kind),
         [B, B, B] => usual::<Bf16, Bf16, Bf16>(level, kind),
         [H, H, H] => usual::<F16, F16, F16>(level, kind),
         [F, B, F] => usual::<F32, Bf16, F32>(level, kind),
@@ -282,9 +293,17 @@ fn usual<Src: Element, Dd: Element, Ds: Element>(level: Level, kind: Kind) -> Op
     match (kind.mode, kind.sums, kind.scaled) {
         (RMS, 0, false) => entries::at::<Src, Dd, Ds, RMS, 0>(level),
         (RMS, 0, true) => entries::at::<Src, Dd, Ds, RMS, READ_SCALE>(level),
-        (RMS, _, _) => entries::at::<Src, Dd, Ds, RMS, { READ_SCALE | SUM_SCALE }>(level),
+        (RMS, _, _) => entries::at::<Src, Dd, Ds, RMS, SCALE>(level),
         (_, 0, false) => entries::at::<Src, Dd, Ds, LAYER, 0>(level),
         (_, 0, true) => entries::at::<Src, Dd, Ds, LAYER, READ_SCALE>(level),
         _ => entries::at::<Src, Dd, Ds, LAYER, ALL>(level),
+    }
+}
+
+/// The kernels that add the gradient of a stored sum.
+fn adding<E: Element>(level: Level, kind: Kind) -> Option<Entry> {
+    match kind.mode {
+        RMS => entries::at::<E, E, E, RMS, { SCALE | ADD }>(level),
+        _ => entries::at::<E, E, E, LAYER, { ALL | ADD }>(level),
     }
 }

@@ -6,7 +6,7 @@ use crate::rows::ColumnSums;
 use crate::rows::statistics::reciprocal;
 use crate::simd::{
     AnyWide, F64, LANES, Level, Map, Number, Simd, UpTo, WideElement, Width, add_wide,
-    entry_points, map, unroll,
+    entry_points, map, narrow_to_odd, unroll,
 };
 use crate::tensor::DataType;
 use std::ptr::null;
@@ -27,6 +27,8 @@ struct GradientRow<'a, S: Simd, E> {
     src: *const u8,
     diff_dst: *const u8,
     diff_src: *mut u8,
+    /// The gradient of the stored sum, if it is added.
+    added: *const u8,
     mean: S::F64x16,
     r: S::F64x16,
     /// `r*sum(d)/C`.
@@ -47,6 +49,22 @@ impl<S: Simd, E: WideElement> GradientRow<'_, S, E> {
             let x = self.types.src.get::<S>(self.src, i, width);
             let dd = self.types.diff_dst.get::<S>(self.diff_dst, i, width);
             (dd, S::wide_mul(S::wide_sub(x, self.mean), self.r))
+        }
+    }
+
+    /// The f32 sum of a vector of the gradient and that of the stored sum.
+    ///
+    /// # Safety
+    /// As [`Map`].
+    #[inline(always)]
+    unsafe fn sum(&self, i: usize, width: impl Width, value: S::F64x16) -> S::F64x16 {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let added = S::narrow(self.types.src.get::<S>(self.added, i, width));
+            // The sum is rounded once more, as if the gradient were a tensor of its own in f32.
+            let half = self.job.diff_src_type.is_half();
+            let value = if half { narrow_to_odd::<S>(value) } else { S::narrow(value) };
+            S::widen(S::add(added, value))
         }
     }
 }
@@ -107,6 +125,9 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
                     (false, true) => S::wide_sub(scaled, correction),
                     (false, false) => S::wide_sub(S::wide_sub(scaled, row.shift), correction),
                 };
+                // Only kernels of vector levels add a gradient, and none of f64.
+                let adds = S::UNROLLS && !E::DOUBLE && !row.added.is_null();
+                let value = if adds { row.sum(i, width, value) } else { value };
                 if self.streams && n == LANES {
                     row.types.diff_src.stream::<S>(row.diff_src, i, value);
                 } else {
@@ -158,6 +179,7 @@ unsafe fn gradient_row<S: Simd, E: WideElement>(
             src,
             diff_dst: job.diff_dst.wrapping_add(dd_offset * job.diff_dst_type.size()),
             diff_src: job.diff_src.wrapping_add(ds_offset * job.diff_src_type.size()),
+            added: job.added(row),
             mean: S::wide_splat(found.mean),
             r: S::wide_splat(r),
             shift: S::wide_zero(),

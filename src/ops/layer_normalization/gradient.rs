@@ -12,11 +12,13 @@ pub(super) const RMS: u8 = 1;
 /// Added to one of the above: the statistics are constants.
 pub(super) const GLOBAL: u8 = 2;
 
-/// How a kernel uses the parameters: the column sums that it adds to, and whether it reads scale.
+/// What a kernel does besides: the column sums that it adds to, and whether it reads scale.
 pub(super) const SUM_SCALE: u8 = 1;
 pub(super) const SUM_SHIFT: u8 = 2;
 pub(super) const SUM_BOTH: u8 = SUM_SCALE | SUM_SHIFT;
 pub(super) const READ_SCALE: u8 = 4;
+/// Adds the gradient of a stored sum, in f32 before rounding.
+pub(super) const ADD: u8 = 8;
 
 /// What a kernel computes: the mode and the column sums. Some kernels sum more than the problem has; those sums are not
 /// joined.
@@ -26,6 +28,8 @@ pub(super) struct Kind {
     pub(super) sums: u8,
     /// Whether the problem has a scale. Kernels with column sums read one anyway.
     pub(super) scaled: bool,
+    /// Whether the kernel adds the gradient of a stored sum. Such kernels have all column sums of their mode.
+    pub(super) adds: bool,
 }
 
 impl Kind {
@@ -36,11 +40,13 @@ impl Kind {
             | if p.writes_shift() { SUM_SHIFT } else { 0 };
         let sums = match (mode, wanted) {
             _ if types.double() => wanted,
+            (RMS, _) if types.adds => SUM_SCALE,
+            _ if types.adds => SUM_BOTH,
             _ if level == Level::Portable || global != 0 || p.around.partial.is_some() => SUM_BOTH,
             (_, 0) | (RMS, SUM_SCALE) => wanted,
             _ => SUM_BOTH,
         };
-        Self { mode, sums, scaled: p.flags.scale() }
+        Self { mode, sums, scaled: p.flags.scale(), adds: types.adds }
     }
 
     /// Whether the f32 kernel of a level reads scale. Those with column sums do.
@@ -58,6 +64,8 @@ pub(super) struct Row {
     pub(super) src: *const u8,
     pub(super) diff_dst: *const u8,
     pub(super) diff_src: *mut u8,
+    /// The gradient of the stored sum, of src's type, if the kernel adds it.
+    pub(super) added: *const u8,
     pub(super) mean: f32,
     pub(super) r: f32,
     /// `-r*sum(d)/C`.
@@ -72,6 +80,7 @@ impl Row {
         src: std::ptr::null(),
         diff_dst: std::ptr::null(),
         diff_src: std::ptr::null_mut(),
+        added: std::ptr::null(),
         mean: 0.0,
         r: 0.0,
         shift: 0.0,
@@ -233,6 +242,10 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, c
                 };
                 let mut chains = (scale_chain, shift_chain);
                 outs[r] = vectors.gradient::<MODE, PARAMS>(x, dd, scale, &mut chains);
+                if PARAMS & ADD != 0 {
+                    let added = width.load_as::<S, _>(self.types.src, row.added, i);
+                    outs[r] = S::add(added, outs[r]);
+                }
                 (scale_chain, shift_chain) = chains;
             });
             store_if::<S>(PARAMS & SUM_SCALE != 0, self.sums.scale_chain, i, scale_chain, width);
@@ -269,8 +282,8 @@ impl<
 /// [`Gradient`] with non-temporal stores. Prefetches the next rows.
 pub(super) struct Stream<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
     pub(super) gradient: Gradient<'a, Src, Dd, Ds, MODE, PARAMS, TILE>,
-    /// The next rows of src and diff_dst, which need not exist.
-    pub(super) next: [(*const u8, *const u8); TILE],
+    /// The next rows of src, diff_dst and the added gradient, which need not exist.
+    pub(super) next: [[*const u8; 3]; TILE],
 }
 
 impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8> Map<S>
@@ -287,9 +300,12 @@ impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARA
                 return Map::<S>::apply(&self.gradient, i, width);
             }
             unroll!(r in TILE, {
-                let (src, diff_dst) = self.next[r];
+                let [src, diff_dst, added] = self.next[r];
                 S::prefetch(src.wrapping_add(i * types.src.size()));
                 S::prefetch(diff_dst.wrapping_add(i * types.diff_dst.size()));
+                if PARAMS & ADD != 0 {
+                    S::prefetch(added.wrapping_add(i * types.src.size()));
+                }
             });
             let outs = self.gradient.at::<S, Full>(i, Full);
             unroll!(r in TILE, {

@@ -216,6 +216,8 @@ pub(super) struct Backward {
     pub(super) mean: *const f32,
     pub(super) variance: *const f32,
     pub(super) scale: *const f32,
+    /// The gradient of the stored sum, of src's type, if the kernels add it; else null.
+    pub(super) added: *const u8,
     /// Whether a later step rounds diff_src to fewer bits.
     pub(super) rounded_again: bool,
     pub(super) src_rows: RowMap,
@@ -223,6 +225,7 @@ pub(super) struct Backward {
     pub(super) src_step: usize,
     pub(super) diff_dst_rows: RowMap,
     pub(super) diff_src_rows: RowMap,
+    pub(super) added_rows: RowMap,
     pub(super) stat_rows: RowMap,
     pub(super) global_stats: bool,
     pub(super) rms: bool,
@@ -267,6 +270,15 @@ impl Backward {
             more: staged.more,
             ..*self
         }
+    }
+
+    /// A row of the gradient that is added; null if there is none.
+    #[inline(always)]
+    pub(super) fn added(&self, row: usize) -> *const u8 {
+        if self.added.is_null() {
+            return self.added;
+        }
+        self.added.wrapping_add(self.added_rows.offset(row) * self.src_type.size())
     }
 
     /// The column sums of the block whose scratchpad begins at `block`.

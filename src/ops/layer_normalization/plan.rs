@@ -43,6 +43,8 @@ pub(super) struct Plan {
     stat_rows: RowMap,
     /// Whether the kernels sum diff_scale and diff_shift.
     sums: [bool; 2],
+    /// The rows of the gradient that the kernels add, if any.
+    added: Option<RowMap>,
     /// The argument ids and types of the scales of src and dst, if the kernels apply them.
     scales: Option<[Option<(i32, DataType)>; 2]>,
     /// Post-operations fused into the kernels.
@@ -71,13 +73,7 @@ impl Plan {
         let own = |desc| LayerNormalization::type_of(desc);
         let unstaged = || [&p.src, &p.dst, &p.diff_src].map(own);
         let types = kernels.map_or_else(unstaged, |(_, types)| types.all());
-        let sums = match kernels {
-            Some((level, types)) if !forward => {
-                let sums = Kind::new(p, level, types).sums;
-                [sums & SUM_SCALE != 0, sums & SUM_SHIFT != 0]
-            }
-            _ => [p.writes_scale(), p.writes_shift()],
-        };
+        let sums = column_sums(p, kernels);
         let src = p.normalized_argument();
         let order = row_order(&p.src, kernels.is_none() || p.writes_scale() || p.writes_shift());
         let level = kernels.map(|(level, _)| level);
@@ -86,6 +82,7 @@ impl Plan {
         let reads_shift = forward || p.has_argument(sys::NORM_ARG_SHIFT);
         let shift_room = if reads_shift { parameters[1].room(p.flags.shift()) } else { 0 };
         let fuses = kernels.is_some_and(|(_, types)| types.fused);
+        let adds = kernels.is_some_and(|(_, types)| types.adds);
         let staged_chain = kernels.is_some() && has_chain(p) && !fuses;
         let operand = |desc, kernel_type, output| Operand { desc, kernel_type, output };
         let pipeline = Pipeline::new(Spec {
@@ -99,11 +96,12 @@ impl Plan {
             ],
             order: &order,
             chain: if staged_chain { p.chain(None, Some(&order))? } else { None },
-            around: if kernels.is_some() { p.steps(&order) } else { None },
+            around: if kernels.is_some() && !adds { p.steps(&order) } else { None },
             sums,
             room: scale_room.saturating_add(shift_room),
         });
         let rounded_again = kernels.is_some_and(|(_, types)| types.rounds_again(forward));
+        let diff_sum = p.argument(sys::NORM_ARG_DIFF_RESIDUAL_DST);
         Ok(Self {
             pipeline,
             caches: Caches::get(),
@@ -121,6 +119,7 @@ impl Plan {
             diff_scale_type: own(&p.diff_scale_shift),
             stat_rows: row_map(&p.stat, &order),
             sums,
+            added: adds.then(|| row_map(diff_sum, &order)),
             scales: if kernels.is_some() && !has_chain(p) { scales(p) } else { None },
             fused: if fuses { p.chain(None, Some(&order))? } else { None },
             rounded_again,
@@ -239,23 +238,24 @@ impl Plan {
         })
     }
 
-    /// Runs `rows(job, first, last, sums)` over all rows and joins the column sums.
-    pub(super) fn run_backward(
-        &self,
-        execution: &Execution<'_>,
-        (join, short): (JoinEntry, Option<ChainEntry>),
-        rows: &(dyn Fn(&Backward, usize, usize, *mut f64) + Sync),
-    ) -> usize {
+    /// The arguments of the backward kernels.
+    fn backward_job(&self, execution: &Execution<'_>, short: Option<ChainEntry>) -> Backward {
         let args: &Arguments = execution.arguments;
         let pipeline = &self.pipeline;
         let (src, diff_dst) = (args.get(sys::NORM_ARG_SRC), args.get(sys::NORM_ARG_DIFF_DST));
         let diff_src = args.get(sys::NORM_ARG_DIFF_SRC);
+        let added = match self.added {
+            Some(_) => args.get(sys::NORM_ARG_DIFF_RESIDUAL_DST),
+            None => std::ptr::null_mut(),
+        };
         let [src_type, diff_dst_type, diff_src_type] = pipeline.types;
         // SAFETY: the buffers were checked.
         let scale = unsafe { self.scale(execution) };
-        let element = src_type.size() + diff_dst_type.size() + diff_src_type.size();
+        let inputs = if added.is_null() { 1 } else { 2 };
+        let element = inputs * src_type.size() + diff_dst_type.size() + diff_src_type.size();
         let bytes = (pipeline.rows * pipeline.cols).saturating_mul(element);
-        let job = Backward {
+        let loads = [src, diff_dst, added, scale.cast_mut().cast()];
+        Backward {
             cols: pipeline.cols,
             stat_cols: self.stat_cols,
             epsilon: self.epsilon,
@@ -268,36 +268,44 @@ impl Plan {
             mean: args.get(sys::NORM_ARG_MEAN).cast(),
             variance: args.get(sys::NORM_ARG_VARIANCE).cast(),
             scale,
+            added,
             rounded_again: self.rounded_again,
             src_rows: pipeline.maps[0],
             src_step: self.src_step,
             diff_dst_rows: pipeline.maps[1],
             diff_src_rows: pipeline.maps[2],
+            added_rows: self.added.unwrap_or(RowMap::every(0)),
             stat_rows: self.stat_rows,
             global_stats: self.global_stats,
             rms: self.rms,
             sums: self.sums,
             more: false,
-            streams: self.long_rows.streams_gradient(
-                bytes,
-                diff_src,
-                [src, diff_dst, scale.cast_mut().cast()],
-            ),
+            streams: self.long_rows.streams_gradient(bytes, diff_src, loads),
             short: if self.global_stats { None } else { short },
-        };
+        }
+    }
+
+    /// Runs `rows(job, first, last, sums)` over all rows and joins the column sums.
+    pub(super) fn run_backward(
+        &self,
+        execution: &Execution<'_>,
+        (join, short): (JoinEntry, Option<ChainEntry>),
+        rows: &(dyn Fn(&Backward, usize, usize, *mut f64) + Sync),
+    ) -> usize {
+        let pipeline = &self.pipeline;
         if pipeline.cols == 0 {
             return 1;
         }
-        let width = pipeline.width(execution);
-        let addresses = [src, diff_dst, diff_src];
+        let job = self.backward_job(execution, short);
+        let addresses = [job.src.cast_mut(), job.diff_dst.cast_mut(), job.diff_src];
         // SAFETY: the buffers were checked.
         let shift = unsafe { self.shift(execution) };
         let scalars = |row| job.scalars(row);
-        let normalized = Normalized::Rows { scalars: &scalars, scale, shift };
+        let normalized = Normalized::Rows { scalars: &scalars, scale: job.scale, shift };
         let threads = pipeline.run_around(
             execution,
             addresses,
-            (width, job.streams),
+            (pipeline.width(execution), job.streams),
             Some(&normalized),
             &|staged, first, last, sums| match staged {
                 None => rows(&job, first, last, sums),
@@ -317,6 +325,17 @@ impl Plan {
                 unsafe { self.pipeline.join(execution, join, shift, (self.diff_scale_type, out)) };
             }
         }
+    }
+}
+
+/// Whether diff_scale and diff_shift are summed.
+fn column_sums(p: &LayerNormalization, kernels: Option<(Level, &KernelTypes)>) -> [bool; 2] {
+    match kernels {
+        Some((level, types)) if !p.prop_kind.is_forward() => {
+            let sums = Kind::new(p, level, types).sums;
+            [sums & SUM_SCALE != 0, sums & SUM_SHIFT != 0]
+        }
+        _ => [p.writes_scale(), p.writes_shift()],
     }
 }
 

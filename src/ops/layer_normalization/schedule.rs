@@ -99,7 +99,7 @@ impl LongRows {
         schedule.streams || (self.many_registers && !self.rms && !schedule.resident)
     }
 
-    /// Whether backward stores non-temporally. It also loads src, diff_dst and scale, so the limit is that of one thread,
+    /// Whether backward stores non-temporally. It also loads src, diff_dst, perhaps a gradient to add, and scale, so the limit is that of one thread,
     /// whatever their number. Loads must not wait for the stores. On a Zen 3 without AVX-512, backward then took up to
     /// six times as long. On a Zen 4 with AVX-512, it took up to 1.4 times as long, for loads of src and diff_dst
     /// from less than 128 bytes behind; if only loads of scale waited, ordinary stores were slower still.
@@ -107,15 +107,15 @@ impl LongRows {
         &self,
         bytes: usize,
         stores: *mut u8,
-        [src, diff_dst, scale]: [*mut u8; 3],
+        [src, diff_dst, added, scale]: [*mut u8; 4],
     ) -> bool {
         let is_apart = |loads: *mut u8| {
             let near = if self.many_registers { 128 } else { ALIASED };
             !Schedule::is_aliased(stores, loads, near)
         };
         Schedule::streams_bytes(bytes, 1)
-            && diff_dst != stores
-            && [src, diff_dst].into_iter().all(is_apart)
+            && (diff_dst != stores && added != stores)
+            && [src, diff_dst, added].into_iter().all(is_apart)
             && (self.many_registers || is_apart(scale))
     }
 

@@ -4,7 +4,7 @@
 //! row-by-row kernel.
 
 use super::backward::Kernel;
-use super::gradient::{READ_SCALE, SUM_SCALE, SUM_SHIFT, Vectors};
+use super::gradient::{ADD, READ_SCALE, SUM_SCALE, SUM_SHIFT, Vectors};
 use super::job::ChainScalars;
 use super::row::load_if;
 use super::schedule::{LONGEST_CHAIN_AHEAD, LONGEST_CHAINED_STREAMED};
@@ -30,7 +30,8 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         else {
             return row;
         };
-        if !S::UNROLLS {
+        // Rows to which a gradient is added are longer.
+        if !S::UNROLLS || PARAMS & ADD != 0 {
             return row;
         }
         let types = &self.types;

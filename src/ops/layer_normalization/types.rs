@@ -5,10 +5,13 @@
 
 use super::problem::LayerNormalization;
 use super::row::at_most_16_bits;
+use super::schedule::LONGEST_CHAINED;
 use crate::error::Result;
 use crate::primitive::PostOpChain;
+use crate::rows::has_dense_rows;
 use crate::simd::Level;
 use crate::tensor::DataType;
+use norm_sys as sys;
 
 /// A tensor's type in the kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +46,8 @@ pub(super) struct KernelTypes {
     pub(super) diff_src: KernelType,
     /// Whether the kernels apply all post-operations.
     pub(super) fused: bool,
+    /// Whether the kernels add the gradient of a stored sum.
+    pub(super) adds: bool,
 }
 
 impl KernelTypes {
@@ -109,7 +114,7 @@ impl KernelTypes {
                 dst = KernelType { rounded_again, ..KernelType::staged(half) };
             }
         }
-        Ok(Self { src, dst, diff_src: KernelType::own(F32), fused })
+        Ok(Self { src, dst, diff_src: KernelType::own(F32), fused, adds: false })
     }
 
     fn backward(p: &LayerNormalization, level: Level) -> Self {
@@ -117,7 +122,8 @@ impl KernelTypes {
         let types =
             [&p.src, &p.dst, &p.diff_src].map(|desc| floating(LayerNormalization::type_of(desc)));
         let usual = !(p.flags.global_stats() || p.flags.rms() && p.writes_shift());
-        let has_steps = !p.around.is_empty();
+        let adds = adds_gradient(p, level, types);
+        let has_steps = !p.around.is_empty() && !adds;
         let native = match types {
             _ if types.contains(&F64) => true,
             [F32, F32, F32] => true,
@@ -133,8 +139,22 @@ impl KernelTypes {
                 },
             );
         diff_src.rounded_again = !native && types[2].is_half();
-        Self { src, dst, diff_src, fused: false }
+        Self { src, dst, diff_src, fused: false, adds }
     }
+}
+
+/// Whether kernels for these types add the gradient of a stored sum: those of rows that are too long for chains.
+fn adds_gradient(p: &LayerNormalization, level: Level, types: [DataType; 3]) -> bool {
+    let id = sys::NORM_ARG_DIFF_RESIDUAL_DST;
+    let [src, diff_dst, diff_src] = types;
+    level != Level::Portable
+        && p.has_argument(id)
+        && has_dense_rows(p.argument(id))
+        && (p.around.gate.is_none() && p.around.partial.is_none())
+        && !p.flags.global_stats()
+        && !(p.flags.rms() && p.writes_shift())
+        && (src == diff_dst && src == diff_src && src != DataType::F64)
+        && p.cols.saturating_mul(src.size()) > LONGEST_CHAINED
 }
 
 /// Whether the attributes need a post-op chain, beyond the [`Factors`](crate::simd::Factors) of integers.
