@@ -6,7 +6,7 @@
 
 use super::combine::{Combine, CombineEntry, combine_entry};
 use super::pack::{Entry, Packing, entries};
-use super::quantize::Quantize;
+use super::quantize::{Memory, Quantize};
 use super::residual::{AddEntry, Addition, Tensor, add_entry};
 use super::rows_of::RowsOf;
 use crate::primitive::{Arguments, Gating};
@@ -159,7 +159,7 @@ pub(super) struct Bound<'a> {
     /// The first row, and the range of columns.
     pub(super) first_row: usize,
     pub(super) cols: (usize, usize),
-    /// Whether diff_src may be stored non-temporally.
+    /// Whether diff_src, or quantized dst, may be stored non-temporally.
     pub(super) streams: bool,
 }
 
@@ -259,6 +259,19 @@ impl Bound<'_> {
         }
     }
 
+    /// What a quantized row in memory needs, given the row of src to prefetch.
+    fn memory(&self, next: usize) -> Memory {
+        if !self.streams {
+            return Memory::NONE;
+        }
+        let src = &self.around.src;
+        if src.step != 1 {
+            return Memory { streams: true, ..Memory::NONE };
+        }
+        let next = (src.at(self.arguments, next, self.cols.0).cast_const(), src.data_type.size());
+        Memory { streams: true, next }
+    }
+
     fn chunks(&self, mut step: impl FnMut(usize, usize)) {
         let (first, last) = self.cols;
         for col in (first..last).step_by(CHUNK) {
@@ -326,10 +339,11 @@ impl Bound<'_> {
             if let (Some(quantize), Some(stage)) = (&around.quantize, stages[0]) {
                 let (col, len) = (self.cols.0, self.cols.1 - self.cols.0);
                 for row in first..last {
+                    let memory = self.memory(row + (last - first));
                     let values = stage.at(row, col);
                     let (level, arguments) = (self.functions.level, self.arguments);
                     let (place, row_of) = ((row, col), (values, len));
-                    if !quantize.stored_row(level, arguments, place, row_of) {
+                    if !quantize.stored_row(level, arguments, place, row_of, memory) {
                         quantize.row(level, arguments, place, row_of);
                         self.store(&quantize.dst, (row, col, len), values);
                     }

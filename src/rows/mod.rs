@@ -46,7 +46,7 @@ pub(crate) use parameter::{Neutral, Parameter, STATIC_COLS};
 pub(crate) use pipeline::{Pipeline, Spec};
 pub(crate) use plain::{PlainRow, PlainTensor, halve, plain_fold, plain_map, wide_fold};
 pub(crate) use plain_rows::PlainRows;
-pub(crate) use quantize::Quantize;
+pub(crate) use quantize::{Memory, Quantize};
 pub(crate) use rows_of::RowsOf;
 pub(crate) use schedule::{ALIASED, BLOCKS_PER_THREAD, Caches, Schedule};
 pub(crate) use sections::{Section, Sections};

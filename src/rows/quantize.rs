@@ -39,6 +39,21 @@ struct Row {
     zero_points: *mut i32,
     /// The dense row of s8 to store directly; null if the caller stores the values.
     integers: *mut u8,
+    memory: Memory,
+}
+
+/// What rows in memory need.
+#[derive(Clone, Copy)]
+pub(crate) struct Memory {
+    /// Whether dst is stored non-temporally, if its alignment allows that.
+    pub(crate) streams: bool,
+    /// A row of src to prefetch, which need not exist, or null, and the bytes of an element.
+    pub(crate) next: (*const u8, usize),
+}
+
+impl Memory {
+    /// Rows that are in a cache.
+    pub(crate) const NONE: Self = Self { streams: false, next: (std::ptr::null(), 0) };
 }
 
 /// The largest finite value of a type.
@@ -139,15 +154,18 @@ unsafe fn divide(values: *mut f32, len: usize, factor: f32, limit: f32) {
     }
 }
 
-/// Multiplies elements by the reciprocal of their scale and stores them as s8.
-struct Integers {
+/// Multiplies elements by the reciprocal of their scale and stores them as s8. With `FITS`, the products are numbers
+/// that round to at most 127.
+struct Integers<const FITS: bool> {
     values: *const f32,
     factor: f32,
     to: *mut u8,
     element: Byte,
+    streams: bool,
+    next: (*const u8, usize),
 }
 
-impl<S: Simd> Map<S> for Integers {
+impl<S: Simd, const FITS: bool> Map<S> for Integers<FITS> {
     #[inline(always)]
     unsafe fn turn(&self, i: usize) {
         // SAFETY: guaranteed by the caller.
@@ -157,7 +175,20 @@ impl<S: Simd> Map<S> for Integers {
             unroll!(k in 4, {
                 v[k] = S::mul(S::load(self.values.add(i + k * LANES)), factor);
             });
-            self.element.store_all::<S, 4>(self.to, i, &v);
+            let (next, size) = self.next;
+            for line in 0..size {
+                S::prefetch(next.wrapping_add(i * size + line * 4 * LANES));
+            }
+            match (FITS, self.streams) {
+                (true, false) => unroll!(k in 4, {
+                    S::store_bytes(self.to.add(i + k * LANES), v[k]);
+                }),
+                (true, true) => unroll!(k in 4, {
+                    S::stream_bytes(self.to.add(i + k * LANES), v[k]);
+                }),
+                (false, false) => self.element.store_all::<S, 4>(self.to, i, &v),
+                (false, true) => self.element.stream_all::<S, 4>(self.to, i, &v),
+            }
         }
     }
     #[inline(always)]
@@ -192,7 +223,16 @@ unsafe fn quantize_row<S: Simd>(row: &Row) {
                     divide(values, row.group, factor, row.limit);
                 } else {
                     let (to, element) = (row.integers.add(start), Byte::of(DataType::S8));
-                    map::<S, _>(row.group, &Integers { values, factor, to, element });
+                    let streams = row.memory.streams && element.streams(to);
+                    let (next, size) = row.memory.next;
+                    let next = (next.wrapping_add(start * size), size);
+                    if row.scale_type == DataType::F32 && most.is_finite() {
+                        let op = Integers::<true> { values, factor, to, element, streams, next };
+                        map::<S, _>(row.group, &op);
+                    } else {
+                        let op = Integers::<false> { values, factor, to, element, streams, next };
+                        map::<S, _>(row.group, &op);
+                    }
                 }
             } else {
                 let (mut low, mut high) = (0.0f32, 0.0f32);
@@ -215,6 +255,10 @@ unsafe fn quantize_row<S: Simd>(row: &Row) {
         }
         start += row.group;
         at += 1;
+    }
+    if row.memory.streams {
+        // SAFETY: guaranteed by the caller.
+        unsafe { S::stream_fence() };
     }
 }
 
@@ -310,7 +354,7 @@ impl Quantize {
         values: (*mut f32, usize),
     ) {
         // SAFETY: guaranteed by the caller.
-        unsafe { self.quantize(level, arguments, place, values, false) }
+        unsafe { self.quantize(level, arguments, place, values, None) }
     }
 
     /// Like [`row`](Self::row), but also stores the values if dst is dense s8 without zero points. Returns whether it
@@ -324,13 +368,14 @@ impl Quantize {
         arguments: &Arguments,
         place: (usize, usize),
         values: (*mut f32, usize),
+        memory: Memory,
     ) -> bool {
         let fits = self.dst.data_type == DataType::S8 && self.dst.step == 1;
         if !fits || self.zero_points.is_some() {
             return false;
         }
         // SAFETY: guaranteed by the caller.
-        unsafe { self.quantize(level, arguments, place, values, true) }
+        unsafe { self.quantize(level, arguments, place, values, Some(memory)) }
         true
     }
 
@@ -344,11 +389,14 @@ impl Quantize {
         arguments: &Arguments,
         (row, col): (usize, usize),
         (values, cols): (*mut f32, usize),
-        stores: bool,
+        stores: Option<Memory>,
     ) {
         let (points, first) = (self.zero_points.as_ref(), col / self.group.max(1));
         let largest = largest(self.dst.data_type);
-        let integers = if stores { self.dst.at(arguments, row, col) } else { std::ptr::null_mut() };
+        let integers = match stores {
+            Some(_) => self.dst.at(arguments, row, col),
+            None => std::ptr::null_mut(),
+        };
         let row = Row {
             values,
             cols,
@@ -361,6 +409,7 @@ impl Quantize {
             zero_points: points
                 .map_or(std::ptr::null_mut(), |p| p.at(arguments, row, first).cast()),
             integers,
+            memory: stores.unwrap_or(Memory::NONE),
         };
         let entry = entries::at(level).unwrap_or(entries::portable::entry_portable);
         // SAFETY: guaranteed by the caller.

@@ -11,7 +11,7 @@ use crate::primitive::{
     Arguments, BoundChain, ChainEntry, Execution, Implementation, PostOpChain, Quantized, Rows,
     Variant, chain_entry,
 };
-use crate::rows::{Chunk, Chunks, Quantize, RowsOf, Schedule, row_order, spread, width_of};
+use crate::rows::{Chunk, Chunks, Memory, Quantize, RowsOf, Schedule, row_order, spread, width_of};
 use crate::simd::Level;
 use crate::tensor::RowMap;
 use arrayvec::ArrayVec;
@@ -321,7 +321,7 @@ impl Vectorized {
         let (place, row_of) = ((row, 0), (values, len));
         // SAFETY: as in `chunk`.
         unsafe {
-            if quantize.stored_row(self.level, run.arguments, place, row_of) {
+            if quantize.stored_row(self.level, run.arguments, place, row_of, Memory::NONE) {
                 return;
             }
             quantize.row(self.level, run.arguments, place, row_of);
