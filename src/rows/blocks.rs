@@ -17,9 +17,16 @@ const ELEMENTS_OF_ONE: usize = 32 * 1024;
 pub(crate) struct Blocks {
     rows: usize,
     pub(crate) rows_per_block: usize,
+    /// A division takes long for a call on a single row, so it is done once.
+    count: usize,
 }
 
 impl Blocks {
+    #[inline]
+    fn of(rows: usize, rows_per_block: usize) -> Self {
+        Self { rows, rows_per_block, count: rows.div_ceil(rows_per_block) }
+    }
+
     /// Blocks of whole chains of column sums, except at the end. The split depends only on the shape.
     #[inline]
     pub(crate) fn of_column_sums(rows: usize, cols: usize) -> Self {
@@ -27,7 +34,7 @@ impl Blocks {
         let few = (elements / ELEMENTS_OF_ONE).clamp(1, FEW_BLOCKS);
         let count = few.max(elements / ELEMENTS_OF_MANY).min(MOST_BLOCKS);
         let rows_per_block = rows.div_ceil(count).next_multiple_of(CHAIN_ROWS).max(CHAIN_ROWS);
-        Self { rows, rows_per_block }
+        Self::of(rows, rows_per_block)
     }
 
     /// About `count` blocks, for work whose results do not depend on the split.
@@ -35,19 +42,19 @@ impl Blocks {
     pub(crate) fn about(rows: usize, count: usize) -> Self {
         const SOME_ROWS: usize = 4;
         let rows_per_block = rows.div_ceil(count.max(1)).next_multiple_of(SOME_ROWS).max(1);
-        Self { rows, rows_per_block: if rows < count * SOME_ROWS { 1 } else { rows_per_block } }
+        Self::of(rows, if rows < count * SOME_ROWS { 1 } else { rows_per_block })
     }
 
     /// At most `count` blocks, each with a multiple of `step` rows except the last.
     #[inline]
     pub(crate) fn at_most(rows: usize, count: usize, step: usize) -> Self {
         let rows_per_block = rows.div_ceil(count.max(1)).max(1).next_multiple_of(step);
-        Self { rows, rows_per_block }
+        Self::of(rows, rows_per_block)
     }
 
     #[inline]
     pub(crate) fn count(self) -> usize {
-        self.rows.div_ceil(self.rows_per_block)
+        self.count
     }
 
     #[inline]

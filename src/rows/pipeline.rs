@@ -1,6 +1,6 @@
 //! Runs the rows of a problem through blocks, threads and stages.
 
-use super::around::{Around, Normalized};
+use super::around::{Around, Bound, Normalized};
 use super::blocks::Blocks;
 use super::columns::{ColumnSums, JoinEntry, Partial};
 use super::order::row_map;
@@ -8,7 +8,7 @@ use super::schedule::{ALIASED, BLOCKS_PER_THREAD, PAGE, Schedule};
 use super::slots::Slots;
 use super::spread::{length_of, width_of};
 use super::stage::{Operand, RowTensor, Stage, Staged, TENSORS};
-use crate::primitive::{Execution, PostOpChain};
+use crate::primitive::{BoundChain, Execution, PostOpChain};
 use crate::simd::Level;
 use crate::tensor::{DataType, RowMap};
 use std::ops::Range;
@@ -39,6 +39,86 @@ pub(crate) type Kernel<'a> = dyn Fn(Option<&Staged<'_>>, usize, usize, *mut f64)
 
 /// Bytes before the column sums, for their address.
 const HEADER: usize = 64;
+/// A page, in f64.
+const PAGE_OF_SUMS: usize = PAGE / size_of::<f64>();
+
+/// The column sums of a problem, and their room in the scratchpad: a header with their address, and the blocks.
+struct Sums {
+    cols: usize,
+    /// Whether diff_scale and diff_shift are summed.
+    wanted: [bool; 2],
+    blocks: Blocks,
+    /// The size of a block, in f64.
+    size: usize,
+    /// The distance between blocks, in f64. Larger ones have the same offset in a page.
+    stride: usize,
+    /// The room, in bytes, for shifting the blocks.
+    slack: usize,
+}
+
+impl Sums {
+    fn new(wanted: [bool; 2], rows: usize, cols: usize) -> Self {
+        let size = ColumnSums::size(wanted.into_iter().filter(|wanted| *wanted).count(), cols);
+        let large = size >= PAGE_OF_SUMS;
+        let stride = if large { size.checked_next_multiple_of(PAGE_OF_SUMS) } else { None };
+        Self {
+            cols,
+            wanted,
+            blocks: Blocks::of_column_sums(rows, cols),
+            size,
+            stride: stride.unwrap_or(size),
+            slack: if large { PAGE } else { 0 },
+        }
+    }
+
+    /// Bytes of the scratchpad.
+    fn bytes(&self) -> usize {
+        let blocks = self.stride.saturating_mul(self.blocks.count() * size_of::<f64>());
+        blocks.saturating_add(HEADER + self.slack)
+    }
+
+    /// The first block, whose address is kept in the header. Blocks are shifted so that, if possible, loads of chains do
+    /// not alias stores to the third tensor, nor loads of the others and of scale the stores to chains.
+    fn place(
+        &self,
+        header: *mut u8,
+        [src, diff_dst, stored]: [*mut u8; TENSORS],
+        scale: *const f32,
+    ) -> *mut f64 {
+        const STEP: usize = 512;
+        // Tensors at several offsets may leave no place that is far from all of them.
+        const DISTANCES: [usize; 2] = [ALIASED, ALIASED / 4];
+        let start = header.wrapping_add(HEADER);
+        let is_apart = |shift: usize, near: usize| {
+            let block = start.wrapping_add(shift).cast();
+            let ColumnSums { scale_chain, shift_chain, .. } =
+                ColumnSums::new(self.cols, self.wanted, block);
+            let loads = [src.cast_const(), diff_dst.cast_const(), scale.cast()];
+            [scale_chain, shift_chain].into_iter().filter(|chain| !chain.is_null()).all(|chain| {
+                !Schedule::is_aliased(stored, chain.cast(), near)
+                    && !loads.iter().any(|loads| Schedule::is_aliased(chain.cast(), *loads, near))
+            })
+        };
+        let shifts = || (0..self.slack).step_by(STEP);
+        let found =
+            DISTANCES.iter().find_map(|near| shifts().find(|shift| is_apart(*shift, *near)));
+        let sums = start.wrapping_add(found.unwrap_or(0)).cast();
+        // SAFETY: the header is this execution's.
+        unsafe { header.cast::<*mut f64>().write(sums) };
+        sums
+    }
+
+    /// The sums of a block, set to 0.
+    ///
+    /// # Safety
+    /// The block exists and belongs to this thread.
+    unsafe fn start(&self, first: *mut f64, block: usize) -> *mut f64 {
+        let sums = first.wrapping_add(block * self.stride);
+        // SAFETY: guaranteed by the caller.
+        unsafe { sums.write_bytes(0, self.size) };
+        sums
+    }
+}
 
 /// How the rows of a problem are computed.
 pub(crate) struct Pipeline {
@@ -48,7 +128,7 @@ pub(crate) struct Pipeline {
     /// The row offsets of the tensors.
     pub(crate) maps: [RowMap; TENSORS],
     stage: Option<Stage>,
-    sums: [bool; 2],
+    sums: Option<Sums>,
     /// Bytes of scratchpad reserved for the operation, and the offset of the stages after it and the column sums.
     room: usize,
     stages_at: usize,
@@ -60,16 +140,13 @@ impl Pipeline {
         let maps = operands.map(|operand| row_map(operand.desc, order));
         let types = operands.map(|operand| operand.desc.data_type().unwrap_or(DataType::F32));
         let whole_chains = sums.contains(&true);
+        let sums = whole_chains.then(|| Sums::new(sums, rows, cols));
         let stage = level.and_then(|level| {
             Stage::new(level, &operands, (rows, &maps), (chain, around), whole_chains)
         });
-        let mut pipeline = Self { rows, cols, types, maps, stage, sums, room, stages_at: 0 };
         // Sizes beyond the address space saturate, and the allocation then fails.
-        let blocks = if whole_chains { Blocks::of_column_sums(rows, cols).count() } else { 0 };
-        let bytes = pipeline.stride().saturating_mul(blocks * size_of::<f64>());
-        let extra = if whole_chains { HEADER + pipeline.slack() } else { 0 };
-        pipeline.stages_at = room.saturating_add(bytes).saturating_add(extra);
-        pipeline
+        let stages_at = room.saturating_add(sums.as_ref().map_or(0, Sums::bytes));
+        Self { rows, cols, types, maps, stage, sums, room, stages_at }
     }
 
     /// Whether a tensor is staged.
@@ -80,12 +157,11 @@ impl Pipeline {
     /// Bytes of an execution's scratchpad: the operation's, the column sums, the stages.
     pub(crate) fn scratchpad_size(&self) -> usize {
         let stages = self.stage.as_ref().map_or(0, |stage| {
-            let blocks = if self.sums.contains(&true) {
-                Blocks::of_column_sums(self.rows, self.cols).count()
-            } else {
-                stage.blocks(self.rows, usize::MAX).count()
+            let blocks = match &self.sums {
+                Some(sums) => sums.blocks,
+                None => stage.blocks(self.rows, usize::MAX),
             };
-            stage.bytes().saturating_mul(blocks.min(stage.most(self.rows)))
+            stage.bytes().saturating_mul(blocks.count().min(stage.most(self.rows)))
         });
         self.stages_at.saturating_add(stages)
     }
@@ -107,66 +183,13 @@ impl Pipeline {
         [tensor(0), tensor(1), tensor(2)]
     }
 
-    /// The size of a block's column sums, in f64.
-    #[inline]
-    fn size(&self) -> usize {
-        let count = usize::from(self.sums[0]) + usize::from(self.sums[1]);
-        ColumnSums::size(count, self.cols)
-    }
-
-    /// The distance between the column sums of blocks, in f64. Larger ones have the same offset in a page.
-    #[inline]
-    fn stride(&self) -> usize {
-        const STEP: usize = PAGE / size_of::<f64>();
-        let size = self.size();
-        if size < STEP { size } else { size.checked_next_multiple_of(STEP).unwrap_or(size) }
-    }
-
-    /// The room, in bytes, for shifting the sums.
-    #[inline]
-    fn slack(&self) -> usize {
-        if self.stride() >= PAGE / size_of::<f64>() { PAGE } else { 0 }
-    }
-
-    /// The sums of the first block, whose address is kept in the header. They are shifted so that, if possible, loads
-    /// of chains do not alias stores to the third tensor, nor loads of the others and of scale the stores to chains.
-    fn place_sums(
-        &self,
-        scratchpad: *mut u8,
-        [src, diff_dst, stored]: [*mut u8; TENSORS],
-        scale: *const f32,
-    ) -> *mut f64 {
-        const STEP: usize = 512;
-        // Tensors at several offsets may leave no place that is far from all of them.
-        const DISTANCES: [usize; 2] = [ALIASED, ALIASED / 4];
-        let header = scratchpad.wrapping_add(self.room);
-        let start = header.wrapping_add(HEADER);
-        let is_apart = |shift: usize, near: usize| {
-            let block = start.wrapping_add(shift).cast();
-            let ColumnSums { scale_chain, shift_chain, .. } =
-                ColumnSums::new(self.cols, self.sums, block);
-            let loads = [src.cast_const(), diff_dst.cast_const(), scale.cast()];
-            [scale_chain, shift_chain].into_iter().filter(|chain| !chain.is_null()).all(|chain| {
-                !Schedule::is_aliased(stored, chain.cast(), near)
-                    && !loads.iter().any(|loads| Schedule::is_aliased(chain.cast(), *loads, near))
-            })
-        };
-        let shifts = || (0..self.slack()).step_by(STEP);
-        let found =
-            DISTANCES.iter().find_map(|near| shifts().find(|shift| is_apart(*shift, *near)));
-        let sums = start.wrapping_add(found.unwrap_or(0)).cast();
-        // SAFETY: the header is this execution's.
-        unsafe { header.cast::<*mut f64>().write(sums) };
-        sums
-    }
-
     /// The split of rows for a number of threads.
     fn blocks(&self, width: usize) -> Blocks {
         let wanted = if width == 1 { 1 } else { width * BLOCKS_PER_THREAD };
-        match &self.stage {
-            _ if self.sums.contains(&true) => Blocks::of_column_sums(self.rows, self.cols),
-            None => Blocks::about(self.rows, wanted),
-            Some(stage) => stage.blocks(self.rows, wanted),
+        match (&self.sums, &self.stage) {
+            (Some(sums), _) => sums.blocks,
+            (None, None) => Blocks::about(self.rows, wanted),
+            (None, Some(stage)) => stage.blocks(self.rows, wanted),
         }
     }
 
@@ -192,60 +215,74 @@ impl Pipeline {
         normalized: Option<&Normalized<'_>>,
         kernel: &Kernel<'_>,
     ) -> usize {
-        let stride = self.stride();
-        let alone = width == 1 && stride == 0 && self.rows > 0;
-        if alone && self.stage.is_none() {
+        if width == 1 && self.sums.is_none() && self.stage.is_none() && self.rows > 0 {
             // The fast path for small problems, where every instruction counts.
             kernel(None, 0, self.rows, std::ptr::null_mut());
             return 1;
         }
         let blocks = self.blocks(width);
-        let length = length_of(self.rows * self.cols);
         let scale = match normalized {
             Some(Normalized::Rows { scale, .. }) => *scale,
             _ => std::ptr::null(),
         };
-        let sums = match stride {
-            0 => std::ptr::null_mut(),
-            _ => self.place_sums(execution.scratchpad, addresses, scale),
-        };
-        let sums = Part(sums);
-        let start = |block: usize| {
-            let sums = sums.at(block * stride);
-            if stride > 0 {
-                // SAFETY: this part of the scratchpad belongs to the block.
-                unsafe { sums.write_bytes(0, self.size()) };
+        let first = Part(match &self.sums {
+            Some(sums) => {
+                sums.place(execution.scratchpad.wrapping_add(self.room), addresses, scale)
             }
-            sums
+            None => std::ptr::null_mut(),
+        });
+        let start = |block: usize| match &self.sums {
+            // SAFETY: this part of the scratchpad belongs to the block.
+            Some(sums) => unsafe { sums.start(first.at(0), block) },
+            None => std::ptr::null_mut(),
         };
-        let Some(stage) = &self.stage else {
-            return execution.run(blocks.count(), width, length, &|block| {
-                let range = blocks.range(block);
-                kernel(None, range.start, range.end, start(block));
-            });
-        };
-        // SAFETY: the execution's buffers were checked.
-        let bound = unsafe { stage.bind(execution.arguments) };
-        let around = stage.bind_around(execution.arguments, normalized, streams);
+        if let Some(stage) = &self.stage {
+            // SAFETY: the execution's buffers were checked.
+            let bound = unsafe { stage.bind(execution.arguments) };
+            let around = stage.bind_around(execution.arguments, normalized, streams);
+            let steps = (bound.as_ref(), around);
+            let on_stage = StagedRun { stage, tensors: self.tensors(addresses), steps, streams };
+            return self.run_staged(execution, &on_stage, (width, blocks), &start, kernel);
+        }
+        if blocks.count() == 1 {
+            kernel(None, 0, self.rows, start(0));
+            return 1;
+        }
+        let length = length_of(self.rows * self.cols);
+        execution.run(blocks.count(), width, length, &|block| {
+            let range = blocks.range(block);
+            kernel(None, range.start, range.end, start(block));
+        })
+    }
+
+    /// Runs a kernel over all rows, on stages. `start` returns the column sums of a block.
+    fn run_staged(
+        &self,
+        execution: &Execution<'_>,
+        on_stage: &StagedRun<'_>,
+        (width, blocks): (usize, Blocks),
+        start: &(dyn Fn(usize) -> *mut f64 + Sync),
+        kernel: &Kernel<'_>,
+    ) -> usize {
+        let StagedRun { stage, tensors, steps, streams } = on_stage;
         let stages = Part(execution.scratchpad.wrapping_add(self.stages_at));
-        let tensors = self.tensors(addresses);
         let run = |rows: Range<usize>, slot: usize, sums: *mut f64| {
             let place = stages.at(slot * stage.bytes());
-            let steps = (bound.as_ref(), around);
             // SAFETY: the rows belong to the block, and the stage to the slot.
             unsafe {
-                stage.run(&tensors, place, rows, steps, streams, &|staged, first, last| {
+                stage.run(tensors, place, rows, *steps, *streams, &|staged, first, last| {
                     kernel(Some(staged), first, last, sums);
                 });
             }
         };
-        if alone {
+        if width == 1 && self.sums.is_none() {
             run(0..self.rows, 0, std::ptr::null_mut());
             return 1;
         }
         // Each thread needs one stage at a time, so there may be fewer stages than blocks.
         let count = blocks.count().min(stage.most(self.rows));
         let slots = Slots::new(count);
+        let length = length_of(self.rows * self.cols);
         execution.run(blocks.count(), width.min(count), length, &|block| {
             let slot = slots.take();
             run(blocks.range(block), slot.number(), start(block));
@@ -263,17 +300,26 @@ impl Pipeline {
         shift: bool,
         (out_type, out): (DataType, *mut u8),
     ) {
+        let Some(sums) = &self.sums else { return };
         let header = execution.scratchpad.wrapping_add(self.room).cast::<*mut f64>();
         // SAFETY: the run has written it.
-        let sums = unsafe { header.read() };
-        let offset = if shift && self.sums[0] { self.cols } else { 0 };
-        let blocks = Blocks::of_column_sums(self.rows, self.cols).count();
-        let first = ColumnSums::first(sums).wrapping_add(offset);
+        let first = unsafe { header.read() };
+        let offset = if shift && sums.wanted[0] { self.cols } else { 0 };
+        let blocks = sums.blocks.count();
+        let first = ColumnSums::first(first).wrapping_add(offset);
         // SAFETY: every block has stored its sums; the rest is guaranteed by the caller.
-        unsafe {
-            join(&Partial { first, blocks, stride: self.stride() }, self.cols, out_type, out)
-        };
+        unsafe { join(&Partial { first, blocks, stride: sums.stride }, self.cols, out_type, out) };
     }
+}
+
+/// What stages need in an execution.
+struct StagedRun<'a> {
+    stage: &'a Stage,
+    tensors: [RowTensor; TENSORS],
+    /// The post-op chain and the steps around the kernel.
+    steps: (Option<&'a BoundChain<'a>>, Option<Bound<'a>>),
+    /// Whether results may be unpacked with non-temporal stores.
+    streams: bool,
 }
 
 /// A region of the scratchpad with a part for each block.

@@ -129,6 +129,7 @@ impl Schedule {
 
     /// Whether loads soon reach the offset in a page of earlier stores, because they are less than `near` bytes behind.
     /// Such loads wait for the stores (4K aliasing), and especially long for non-temporal ones.
+    #[inline]
     pub(crate) fn is_aliased(stores: *mut u8, loads: *const u8, near: usize) -> bool {
         let ahead = stores.addr().wrapping_sub(loads.addr()) % PAGE;
         !loads.is_null() && (1..near).contains(&ahead)

@@ -10,6 +10,7 @@ use super::row::load_if;
 use super::schedule::{LONGEST_CHAIN_AHEAD, LONGEST_CHAINED_STREAMED};
 use crate::rows::CHAIN_ROWS;
 use crate::simd::{Element, First, Full, LANES, Simd, Width, add_wide, unroll};
+use std::hint::black_box;
 
 // SAFETY of every block below: rows exist and belong to this thread, `cols` is not 0, and the CPU supports the
 // instruction set of `S`, by the contract of `backward_rows`.
@@ -35,8 +36,9 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             return row;
         }
         let types = &self.types;
-        let steps = (src_step * types.src.size(), dd_step * types.diff_dst.size());
-        let ds_step = ds_step * types.diff_src.size();
+        // Opaque, as in forward.
+        let steps = black_box((src_step * types.src.size(), dd_step * types.diff_dst.size()));
+        let ds_step = black_box(ds_step * types.diff_src.size());
         let longest = types.src.size().max(types.diff_dst.size()) * job.cols;
         if job.streams && longest > LONGEST_CHAINED_STREAMED {
             return row;

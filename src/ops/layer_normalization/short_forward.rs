@@ -9,6 +9,7 @@ use super::schedule::{
 };
 use super::short::SumsOfRows;
 use crate::simd::{Element, Simd, map};
+use std::hint::black_box;
 
 // SAFETY of every block below: rows exist and belong to this thread, `cols` is not 0, and the CPU supports the
 // instruction set of `S`, by the contract of `forward_rows`.
@@ -27,11 +28,14 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         if !S::UNROLLS || last - first < ROWS_AT_ONCE {
             return first;
         }
-        let steps = (src_step * self.src_type.size(), dst_step * self.dst_type.size());
+        if matches!(job.short, ShortRows::None) {
+            return first;
+        }
+        // Opaque, so that the addresses of 16 rows are not computed in advance for long rows.
+        let steps = black_box((src_step * self.src_type.size(), dst_step * self.dst_type.size()));
         unsafe {
             let overlapped = RMS && !job.streams && self.row_bytes() >= SHORTEST_SHORT_OVERLAPPED;
             match job.short {
-                ShortRows::None => first,
                 ShortRows::Separate(statistics) if !overlapped => {
                     self.separate_rows::<S>(first, last, steps, statistics)
                 }
