@@ -95,7 +95,7 @@ unsafe fn eltwise_chunk<S: Simd>(
 ) {
     use EltwiseAlgorithm as E;
     match algorithm {
-        E::Relu if a == 0.0 => each!(chunk, by 4, |x| x.lt(0.0).select(0.0, x)),
+        E::Relu if a == 0.0 => each!(chunk, by 4, |x| x.all(0.0).max(x)),
         E::Relu => each!(chunk, by 4, |x| x.all(0.0).lt(x).select(x, x * a)),
         E::Tanh => each!(chunk, |x| math::tanh(x)),
         E::Elu => each!(chunk, |x| math::elu(x, a)),
