@@ -30,6 +30,10 @@ const STREAMED_BYTES_OF_SEVERAL: usize = 48 << 20;
 /// The limit for rows that are unpacked from a stage. The computation in between gives the last-level cache time.
 pub(super) const STREAMED_BYTES_OF_STAGED: usize = 64 << 20;
 
+/// The part of the second-level cache that the few rows of a stage may fill: an eighth, or a 32nd for post-operations
+/// on tensors in memory, whose rows should not leave the first-level cache on the way.
+pub(super) const PART_OF_SECOND: usize = 8;
+pub(super) const PART_OF_SECOND_FROM_MEMORY: usize = 32;
 /// Rows per stage if the last dimension is strided, as many as fit these bytes of second-level cache. Adjacent rows
 /// share cache lines.
 pub(super) const ROWS_TO_TRANSPOSE: usize = 32;

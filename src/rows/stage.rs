@@ -10,7 +10,7 @@ use super::columns::CHAIN_ROWS;
 use super::pack::{Entry, Packing, entries};
 use super::schedule::{
     BLOCKS_PER_THREAD, BYTES_OF_STAGES, BYTES_TO_TRANSPOSE, Caches, MOST_STAGES, PART_OF_ROWS,
-    ROWS_TO_TRANSPOSE, STREAMED_BYTES_OF_STAGED, Schedule,
+    PART_OF_SECOND, PART_OF_SECOND_FROM_MEMORY, ROWS_TO_TRANSPOSE, STREAMED_BYTES_OF_STAGED,
 };
 use crate::primitive::{Arguments, BoundChain, ChainEntry, PostOpChain, Rows, chain_entry};
 use crate::simd::Level;
@@ -193,21 +193,13 @@ impl Stage {
         let row_bytes = sides.iter().fold(bytes_around, staged);
         let cols = operands[0].desc.dims().last().map_or(0, |cols| *cols as usize);
         let row = cols.saturating_mul(sides[0].data_type.size() + sides[DST].data_type.size());
-        // Rows of dst in memory are completed in place, best while they are in the first-level cache.
-        let from_memory = in_place && Schedule::streams_bytes(count.saturating_mul(row), 1);
-        let started = if from_memory { 1 } else { count };
-        let all = (started, row_bytes.max(1));
-        let rows_at_once = rows_at_once(all, transposes, whole_chains).min(count.max(1));
-        let mut bytes = 0usize;
-        for side in &mut sides {
-            let size = side.row_bytes().saturating_mul(rows_at_once);
-            if let Some(offset) = &mut side.offset {
-                *offset = bytes;
-                bytes = bytes.saturating_add(size);
-            }
-        }
-        let (pack, unpack) = entries(level);
         let streams = count.saturating_mul(row) >= STREAMED_BYTES_OF_STAGED;
+        let near = chain.is_some() && streams;
+        let part = if near { PART_OF_SECOND_FROM_MEMORY } else { PART_OF_SECOND };
+        let all = (count, row_bytes.max(1));
+        let rows_at_once = rows_at_once(all, part, transposes, whole_chains).min(count.max(1));
+        let bytes = place(&mut sides, rows_at_once);
+        let (pack, unpack) = entries(level);
         let around = around.map(|around| {
             let functions = Functions::new(level, &around);
             (around, functions)
@@ -371,13 +363,32 @@ impl Stage {
     }
 }
 
-/// The number of rows of a stage, out of `count`.
-fn rows_at_once((count, row_bytes): (usize, usize), transposes: bool, whole_chains: bool) -> usize {
+/// Places the staged tensors after each other. Returns the bytes of a stage.
+fn place(sides: &mut [Side; TENSORS], rows_at_once: usize) -> usize {
+    let mut bytes = 0usize;
+    for side in sides {
+        let size = side.row_bytes().saturating_mul(rows_at_once);
+        if let Some(offset) = &mut side.offset {
+            *offset = bytes;
+            bytes = bytes.saturating_add(size);
+        }
+    }
+    bytes
+}
+
+/// The number of rows of a stage, out of `count`, which may fill a part of the second-level cache.
+fn rows_at_once(
+    (count, row_bytes): (usize, usize),
+    part_of_second: usize,
+    transposes: bool,
+    whole_chains: bool,
+) -> usize {
     let caches = Caches::get();
     // A kernel starts anew for each stage, so a few rows from the second-level cache beat one or two from the first, as
     // long as there are enough blocks for the threads.
     let few = CHAIN_ROWS.min(count / threads().max(default_threads()) / BLOCKS_PER_THREAD);
-    let mut rows = (caches.working_set() / row_bytes).max(few.min(caches.second / 8 / row_bytes));
+    let fit = few.min(caches.second / part_of_second / row_bytes);
+    let mut rows = (caches.working_set() / row_bytes).max(fit);
     if transposes {
         rows = rows.max(ROWS_TO_TRANSPOSE.min(BYTES_TO_TRANSPOSE / row_bytes));
     }
