@@ -63,12 +63,23 @@ impl RowMap {
         if self.levels <= 1 { rows } else { rows - row % rows }
     }
 
+    /// The distance between rows, if it is constant within each group of `size` rows from `first` on.
+    #[inline(always)]
+    pub(crate) fn step_of_groups(&self, size: usize, first: usize) -> Option<usize> {
+        let (step, count) = self.innermost();
+        let whole = |rows: usize| rows.is_multiple_of(size);
+        (self.levels <= 1 || whole(count) && whole(self.stretch(first))).then_some(step)
+    }
+
     /// The offset of a row's first element.
     #[inline(always)]
     pub(crate) fn offset(&self, row: usize) -> usize {
-        if self.levels <= 1 {
-            return row * self.strides[0];
-        }
+        if self.levels <= 1 { row * self.strides[0] } else { self.nested_offset(row) }
+    }
+
+    /// Not inlined, because kernels compute offsets in many places.
+    #[inline(never)]
+    fn nested_offset(&self, row: usize) -> usize {
         let mut rest = row;
         let mut offset = 0;
         let mut level = self.levels;
@@ -92,6 +103,19 @@ mod tests {
         let map = RowMap::new(&[5, 3], &[100, 10]);
         assert_eq!([0, 1, 2, 3, 14].map(|row| map.stretch(row)), [3, 2, 1, 3, 1]);
         assert_eq!(RowMap::new(&[5, 3], &[30, 10]).stretch(7), usize::MAX);
+    }
+
+    #[test]
+    fn groups_do_not_cross_a_change_of_distance() {
+        // Tokens of 8 heads in rows of 12 heads.
+        let heads = RowMap::new(&[5, 8], &[12 * 64, 64]);
+        assert_eq!(
+            [0, 2, 4, 12].map(|row| heads.step_of_groups(4, row).is_some()),
+            [true, false, true, true]
+        );
+        assert_eq!(heads.step_of_groups(16, 0), None);
+        assert_eq!(RowMap::new(&[5, 6], &[12 * 64, 64]).step_of_groups(4, 2), None);
+        assert_eq!(RowMap::every(64).step_of_groups(16, 3), Some(64));
     }
 
     #[test]

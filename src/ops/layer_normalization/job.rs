@@ -89,6 +89,13 @@ impl Forward {
         !even && src.min(dst) >= SHORTEST_STRETCH
     }
 
+    /// Whether the groups of a kernel for short rows lie within stretches.
+    #[inline]
+    pub(super) fn has_short_groups(&self) -> bool {
+        let fits = |rows: &RowMap| rows.step_of_groups(ROWS_AT_ONCE, 0).is_some();
+        !matches!(self.short, ShortRows::None) && fits(&self.src_rows) && fits(&self.dst_rows)
+    }
+
     /// The longest stretch that begins at a row, up to `last`: a job with constant distances, and the end.
     pub(super) fn stretch(&self, row: usize, last: usize) -> (Self, usize) {
         let maps = [self.src_rows, self.dst_rows];

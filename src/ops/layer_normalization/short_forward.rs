@@ -9,6 +9,7 @@ use super::schedule::{
 };
 use super::short::SumsOfRows;
 use crate::simd::{Element, Simd, map};
+use crate::tensor::RowMap;
 use std::hint::black_box;
 
 // SAFETY of every block below: rows exist and belong to this thread, `cols` is not 0, and the CPU supports the
@@ -22,7 +23,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     #[inline(always)]
     pub(super) unsafe fn short_rows<S: Simd>(&self, first: usize, last: usize) -> usize {
         let job = self.job;
-        let (Some(src_step), Some(dst_step)) = (job.src_rows.step(), job.dst_rows.step()) else {
+        let step = |rows: &RowMap| rows.step_of_groups(ROWS_AT_ONCE, first);
+        let (Some(src_step), Some(dst_step)) = (step(&job.src_rows), step(&job.dst_rows)) else {
             return first;
         };
         if !S::UNROLLS || last - first < ROWS_AT_ONCE {
@@ -114,7 +116,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     /// Whether rows from `row` are stored non-temporally.
     #[inline(always)]
     pub(super) fn non_temporal(&self, row: usize, dst_step: usize) -> bool {
-        self.job.streams && self.dst_type.streams(self.dst(row)) && dst_step.is_multiple_of(64)
+        let even = self.job.dst_rows.step().is_some() && dst_step.is_multiple_of(64);
+        self.job.streams && even && self.dst_type.streams(self.dst(row))
     }
 
     /// Computes the scalars of 16 rows as vectors, then stores the rows. For very short rows it computes the scalars of
