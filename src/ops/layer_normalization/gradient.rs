@@ -12,7 +12,7 @@ pub(super) const RMS: u8 = 1;
 /// Added to one of the above: the statistics are constants.
 pub(super) const GLOBAL: u8 = 2;
 
-/// What a kernel does besides: the column sums that it adds to, and whether it reads scale.
+/// What else a kernel does: the column sums that it adds to, whether it reads scale, and whether it adds a gradient.
 pub(super) const SUM_SCALE: u8 = 1;
 pub(super) const SUM_SHIFT: u8 = 2;
 pub(super) const SUM_BOTH: u8 = SUM_SCALE | SUM_SHIFT;

@@ -99,10 +99,11 @@ impl LongRows {
         schedule.streams || (self.many_registers && !self.rms && !schedule.resident)
     }
 
-    /// Whether backward stores non-temporally. It also loads src, diff_dst, perhaps a gradient to add, and scale, so the limit is that of one thread,
-    /// whatever their number. Loads must not wait for the stores. On a Zen 3 without AVX-512, backward then took up to
-    /// six times as long. On a Zen 4 with AVX-512, it took up to 1.4 times as long, for loads of src and diff_dst
-    /// from less than 128 bytes behind; if only loads of scale waited, ordinary stores were slower still.
+    /// Whether backward stores non-temporally. It also loads src, diff_dst, perhaps a gradient to add, and scale, so
+    /// the limit is that of one thread, whatever their number. Loads must not wait for the stores. On a Zen 3 without
+    /// AVX-512, backward then took up to six times as long. On a Zen 4 with AVX-512, it took up to 1.4 times as long,
+    /// for loads of src and diff_dst from less than 128 bytes behind; if only loads of scale waited, ordinary stores
+    /// were slower still.
     pub(super) fn streams_gradient(
         &self,
         bytes: usize,
