@@ -1,4 +1,4 @@
-//! The per-level kernel entries call only memory functions, panics, entries of their level and `RowMap::nested_offset`.
+//! The per-level kernel entries call only memory functions, panics and entries of their level.
 //!
 //! A closure or function in a kernel without `#[inline(always)]` is compiled for the baseline
 //! instruction set: its results are right, but it is thirty times slower. The portable level may
@@ -29,8 +29,6 @@ fn allowed(level: &str, function: &str) -> bool {
         || (level == "entry_portable"
             && (matches!(name, "fma" | "fmaf" | "rintf") || is_portable_vector(name)))
         || name.contains(level)
-        // Integer arithmetic for rows in several dimensions, which is not inlined.
-        || name.contains("nested_offset")
         || name.contains("panicking")
         || name.contains("unwrap_failed")
         || name.contains("expect_failed")

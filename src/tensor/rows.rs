@@ -74,12 +74,9 @@ impl RowMap {
     /// The offset of a row's first element.
     #[inline(always)]
     pub(crate) fn offset(&self, row: usize) -> usize {
-        if self.levels <= 1 { row * self.strides[0] } else { self.nested_offset(row) }
-    }
-
-    /// Not inlined, because kernels compute offsets in many places.
-    #[inline(never)]
-    fn nested_offset(&self, row: usize) -> usize {
+        if self.levels <= 1 {
+            return row * self.strides[0];
+        }
         let mut rest = row;
         let mut offset = 0;
         let mut level = self.levels;
