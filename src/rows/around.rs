@@ -9,6 +9,7 @@ use super::pack::{Entry, Packing, entries};
 use super::quantize::{Memory, Quantize};
 use super::residual::{AddEntry, Addition, Tensor, add_entry};
 use super::rows_of::RowsOf;
+use super::schedule::SHORTEST_QUANTIZED_STREAMED;
 use crate::primitive::{Arguments, Gating};
 use crate::simd::Level;
 use crate::tensor::{DataType, RowMap};
@@ -259,17 +260,16 @@ impl Bound<'_> {
         }
     }
 
-    /// What a quantized row in memory needs, given the row of src to prefetch.
-    fn memory(&self, next: usize) -> Memory {
-        if !self.streams {
+    /// What a quantized row in memory needs, if it is one of the rows `first` to `last - 1` of a stage. The same row of the
+    /// next stage is prefetched.
+    fn memory(&self, row: usize, (first, last): (usize, usize)) -> Memory {
+        if !self.streams || self.cols.1 - self.cols.0 < SHORTEST_QUANTIZED_STREAMED {
             return Memory::NONE;
         }
         let src = &self.around.src;
-        if src.step != 1 {
-            return Memory { streams: true, ..Memory::NONE };
-        }
-        let next = (src.at(self.arguments, next, self.cols.0).cast_const(), src.data_type.size());
-        Memory { streams: true, next }
+        let next = src.at(self.arguments, row + (last - first), self.cols.0).cast_const();
+        let next = if src.step == 1 { (next, src.data_type.size()) } else { Memory::NONE.next };
+        Memory { streams: true, fences: row + 1 == last, next }
     }
 
     fn chunks(&self, mut step: impl FnMut(usize, usize)) {
@@ -339,11 +339,11 @@ impl Bound<'_> {
             if let (Some(quantize), Some(stage)) = (&around.quantize, stages[0]) {
                 let (col, len) = (self.cols.0, self.cols.1 - self.cols.0);
                 for row in first..last {
-                    let memory = self.memory(row + (last - first));
+                    let memory = self.memory(row, (first, last));
                     let values = stage.at(row, col);
                     let (level, arguments) = (self.functions.level, self.arguments);
                     let (place, row_of) = ((row, col), (values, len));
-                    if !quantize.stored_row(level, arguments, place, row_of, memory) {
+                    if !quantize.stored_row(level, arguments, place, row_of, &memory) {
                         quantize.row(level, arguments, place, row_of);
                         self.store(&quantize.dst, (row, col, len), values);
                     }

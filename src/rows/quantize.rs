@@ -23,7 +23,7 @@ pub(crate) struct Quantize {
 }
 
 /// A row to be quantized.
-struct Row {
+struct Row<'a> {
     values: *mut f32,
     cols: usize,
     group: usize,
@@ -39,7 +39,7 @@ struct Row {
     zero_points: *mut i32,
     /// The dense row of s8 to store directly; null if the caller stores the values.
     integers: *mut u8,
-    memory: Memory,
+    memory: &'a Memory,
 }
 
 /// What rows in memory need.
@@ -47,13 +47,16 @@ struct Row {
 pub(crate) struct Memory {
     /// Whether dst is stored non-temporally, if its alignment allows that.
     pub(crate) streams: bool,
+    /// Whether it is the last row before others may read the results, which non-temporal stores then must have reached.
+    pub(crate) fences: bool,
     /// A row of src to prefetch, which need not exist, or null, and the bytes of an element.
     pub(crate) next: (*const u8, usize),
 }
 
 impl Memory {
     /// Rows that are in a cache.
-    pub(crate) const NONE: Self = Self { streams: false, next: (std::ptr::null(), 0) };
+    pub(crate) const NONE: Self =
+        Self { streams: false, fences: false, next: (std::ptr::null(), 0) };
 }
 
 /// The largest finite value of a type.
@@ -154,18 +157,19 @@ unsafe fn divide(values: *mut f32, len: usize, factor: f32, limit: f32) {
     }
 }
 
-/// Multiplies elements by the reciprocal of their scale and stores them as s8. With `FITS`, the products are numbers
-/// that round to at most 127.
-struct Integers<const FITS: bool> {
+/// Multiplies elements by the reciprocal of their scale and stores them as s8.
+struct Integers {
     values: *const f32,
     factor: f32,
     to: *mut u8,
     element: Byte,
+    /// Whether the products are numbers that round to at most 127.
+    fits: bool,
     streams: bool,
     next: (*const u8, usize),
 }
 
-impl<S: Simd, const FITS: bool> Map<S> for Integers<FITS> {
+impl<S: Simd> Map<S> for Integers {
     #[inline(always)]
     unsafe fn turn(&self, i: usize) {
         // SAFETY: guaranteed by the caller.
@@ -179,16 +183,17 @@ impl<S: Simd, const FITS: bool> Map<S> for Integers<FITS> {
             for line in 0..size {
                 S::prefetch(next.wrapping_add(i * size + line * 4 * LANES));
             }
-            match (FITS, self.streams) {
-                (true, false) => unroll!(k in 4, {
-                    S::store_bytes(self.to.add(i + k * LANES), v[k]);
-                }),
-                (true, true) => unroll!(k in 4, {
-                    S::stream_bytes(self.to.add(i + k * LANES), v[k]);
-                }),
-                (false, false) => self.element.store_all::<S, 4>(self.to, i, &v),
-                (false, true) => self.element.stream_all::<S, 4>(self.to, i, &v),
+            if !self.fits {
+                v = self.element.codes::<S, 4>(&v);
             }
+            unroll!(k in 4, {
+                let to = self.to.add(i + k * LANES);
+                if self.streams {
+                    S::stream_bytes(to, v[k]);
+                } else {
+                    S::store_bytes(to, v[k]);
+                }
+            });
         }
     }
     #[inline(always)]
@@ -207,7 +212,7 @@ impl<S: Simd, const FITS: bool> Map<S> for Integers<FITS> {
 /// # Safety
 /// The row exists, its groups divide it, there is room for the scales, and the CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn quantize_row<S: Simd>(row: &Row) {
+unsafe fn quantize_row<S: Simd>(row: &Row<'_>) {
     let mut start = 0;
     let mut at = 0;
     while start < row.cols {
@@ -226,13 +231,9 @@ unsafe fn quantize_row<S: Simd>(row: &Row) {
                     let streams = row.memory.streams && element.streams(to);
                     let (next, size) = row.memory.next;
                     let next = (next.wrapping_add(start * size), size);
-                    if row.scale_type == DataType::F32 && most.is_finite() {
-                        let op = Integers::<true> { values, factor, to, element, streams, next };
-                        map::<S, _>(row.group, &op);
-                    } else {
-                        let op = Integers::<false> { values, factor, to, element, streams, next };
-                        map::<S, _>(row.group, &op);
-                    }
+                    let fits = row.scale_type == DataType::F32 && most.is_finite();
+                    let op = Integers { values, factor, to, element, fits, streams, next };
+                    map::<S, _>(row.group, &op);
                 }
             } else {
                 let (mut low, mut high) = (0.0f32, 0.0f32);
@@ -256,7 +257,7 @@ unsafe fn quantize_row<S: Simd>(row: &Row) {
         start += row.group;
         at += 1;
     }
-    if row.memory.streams {
+    if row.memory.fences {
         // SAFETY: guaranteed by the caller.
         unsafe { S::stream_fence() };
     }
@@ -288,7 +289,7 @@ unsafe fn quantize_part<S: Simd>(part: &Part) -> u32 {
 
 entry_points! {
     /// The quantization of a row, per level.
-    mod entries: quantize_row<>(row: &Row) -> ();
+    mod entries: quantize_row<>(row: &Row<'_>) -> ();
 }
 entry_points! {
     /// The quantization of a part of a row, per level.
@@ -368,7 +369,7 @@ impl Quantize {
         arguments: &Arguments,
         place: (usize, usize),
         values: (*mut f32, usize),
-        memory: Memory,
+        memory: &Memory,
     ) -> bool {
         let fits = self.dst.data_type == DataType::S8 && self.dst.step == 1;
         if !fits || self.zero_points.is_some() {
@@ -389,7 +390,7 @@ impl Quantize {
         arguments: &Arguments,
         (row, col): (usize, usize),
         (values, cols): (*mut f32, usize),
-        stores: Option<Memory>,
+        stores: Option<&Memory>,
     ) {
         let (points, first) = (self.zero_points.as_ref(), col / self.group.max(1));
         let largest = largest(self.dst.data_type);
@@ -409,7 +410,7 @@ impl Quantize {
             zero_points: points
                 .map_or(std::ptr::null_mut(), |p| p.at(arguments, row, first).cast()),
             integers,
-            memory: stores.unwrap_or(Memory::NONE),
+            memory: stores.unwrap_or(&Memory::NONE),
         };
         let entry = entries::at(level).unwrap_or(entries::portable::entry_portable);
         // SAFETY: guaranteed by the caller.

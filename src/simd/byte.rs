@@ -90,7 +90,10 @@ impl Byte {
     /// # Safety
     /// The CPU supports the instruction set of `S`.
     #[inline(always)]
-    unsafe fn codes<S: Simd, const N: usize>(self, v: &[S::F32x16; N]) -> [S::F32x16; N] {
+    pub(crate) unsafe fn codes<S: Simd, const N: usize>(
+        self,
+        v: &[S::F32x16; N],
+    ) -> [S::F32x16; N] {
         let mut v = *v;
         // SAFETY: guaranteed by the caller.
         unsafe {

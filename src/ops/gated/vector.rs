@@ -321,7 +321,7 @@ impl Vectorized {
         let (place, row_of) = ((row, 0), (values, len));
         // SAFETY: as in `chunk`.
         unsafe {
-            if quantize.stored_row(self.level, run.arguments, place, row_of, Memory::NONE) {
+            if quantize.stored_row(self.level, run.arguments, place, row_of, &Memory::NONE) {
                 return;
             }
             quantize.row(self.level, run.arguments, place, row_of);

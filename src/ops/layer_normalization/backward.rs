@@ -266,9 +266,9 @@ pub(super) fn entry(level: Level, types: &KernelTypes, kind: Kind) -> Option<Ent
     use DataType::{Bf16 as B, F16 as H, F32 as F};
     let entry = match types.all() {
         _ if types.double() => return None,
-        [F, F, F] if kind.adds => adding::<F32>(level, kind),
-        [B, B, B] if kind.adds => adding::<Bf16>(level, kind),
-        [H, H, H] if kind.adds => adding::<F16>(level, kind),
+        [F, F, F] if types.adds => adding::<F32>(level, kind),
+        [B, B, B] if types.adds => adding::<Bf16>(level, kind),
+        [H, H, H] if types.adds => adding::<F16>(level, kind),
         [B, B, B] => usual::<Bf16, Bf16, Bf16>(level, kind),
         [H, H, H] => usual::<F16, F16, F16>(level, kind),
         [F, B, F] => usual::<F32, Bf16, F32>(level, kind),

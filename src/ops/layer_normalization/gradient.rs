@@ -28,8 +28,6 @@ pub(super) struct Kind {
     pub(super) sums: u8,
     /// Whether the problem has a scale. Kernels with column sums read one anyway.
     pub(super) scaled: bool,
-    /// Whether the kernel adds the gradient of a stored sum. Such kernels have all column sums of their mode.
-    pub(super) adds: bool,
 }
 
 impl Kind {
@@ -40,13 +38,14 @@ impl Kind {
             | if p.writes_shift() { SUM_SHIFT } else { 0 };
         let sums = match (mode, wanted) {
             _ if types.double() => wanted,
+            // Kernels that add a gradient have all column sums of their mode.
             (RMS, _) if types.adds => SUM_SCALE,
             _ if types.adds => SUM_BOTH,
             _ if level == Level::Portable || global != 0 || p.around.partial.is_some() => SUM_BOTH,
             (_, 0) | (RMS, SUM_SCALE) => wanted,
             _ => SUM_BOTH,
         };
-        Self { mode, sums, scaled: p.flags.scale(), adds: types.adds }
+        Self { mode, sums, scaled: p.flags.scale() }
     }
 
     /// Whether the f32 kernel of a level reads scale. Those with column sums do.

@@ -89,10 +89,10 @@ impl Forward {
         !even && src.min(dst) >= SHORTEST_STRETCH
     }
 
-    /// Whether the groups of a kernel for short rows lie within stretches.
+    /// Whether the groups of a kernel for short rows, from row `first` on, lie within stretches.
     #[inline]
-    pub(super) fn has_short_groups(&self) -> bool {
-        let fits = |rows: &RowMap| rows.step_of_groups(ROWS_AT_ONCE, 0).is_some();
+    pub(super) fn has_short_groups(&self, first: usize) -> bool {
+        let fits = |rows: &RowMap| rows.step_of_groups(ROWS_AT_ONCE, first).is_some();
         !matches!(self.short, ShortRows::None) && fits(&self.src_rows) && fits(&self.dst_rows)
     }
 

@@ -244,10 +244,8 @@ impl Plan {
         let pipeline = &self.pipeline;
         let (src, diff_dst) = (args.get(sys::NORM_ARG_SRC), args.get(sys::NORM_ARG_DIFF_DST));
         let diff_src = args.get(sys::NORM_ARG_DIFF_SRC);
-        let added = match self.added {
-            Some(_) => args.get(sys::NORM_ARG_DIFF_RESIDUAL_DST),
-            None => std::ptr::null_mut(),
-        };
+        let diff_sum = || args.get(sys::NORM_ARG_DIFF_RESIDUAL_DST);
+        let added = if self.added.is_some() { diff_sum() } else { std::ptr::null_mut() };
         let [src_type, diff_dst_type, diff_src_type] = pipeline.types;
         // SAFETY: the buffers were checked.
         let scale = unsafe { self.scale(execution) };

@@ -158,7 +158,7 @@ impl Implementation for Vectorized {
                     // SAFETY: the execution's buffers were checked, each row is run once, and the CPU supports the
                     // level.
                     unsafe {
-                        if job.has_short_groups() || !job.has_stretches() {
+                        if job.has_short_groups(first) || !job.has_stretches() {
                             return forward_rows(kernels, job, first, last);
                         }
                         let mut row = first;

@@ -122,13 +122,14 @@ impl KernelTypes {
         let types =
             [&p.src, &p.dst, &p.diff_src].map(|desc| floating(LayerNormalization::type_of(desc)));
         let usual = !(p.flags.global_stats() || p.flags.rms() && p.writes_shift());
-        let adds = adds_gradient(p, level, types);
+        let vectors = level != Level::Portable && usual;
+        let adds = vectors && adds_gradient(p, types);
         let has_steps = !p.around.is_empty() && !adds;
         let native = match types {
             _ if types.contains(&F64) => true,
             [F32, F32, F32] => true,
             _ if has_steps => false,
-            _ if level == Level::Portable || !usual => false,
+            _ if !vectors => false,
             [Bf16, Bf16, Bf16] | [F16, F16, F16] | [F32, Bf16, F32] | [Bf16, F32, Bf16] => true,
             _ => false,
         };
@@ -143,16 +144,13 @@ impl KernelTypes {
     }
 }
 
-/// Whether kernels for these types add the gradient of a stored sum: those of rows that are too long for chains.
-fn adds_gradient(p: &LayerNormalization, level: Level, types: [DataType; 3]) -> bool {
+/// Whether vector kernels for these types add the gradient of a stored sum: those of rows that are too long for chains.
+fn adds_gradient(p: &LayerNormalization, types: [DataType; 3]) -> bool {
     let id = sys::NORM_ARG_DIFF_RESIDUAL_DST;
     let [src, diff_dst, diff_src] = types;
-    level != Level::Portable
-        && p.has_argument(id)
+    p.has_argument(id)
         && has_dense_rows(p.argument(id))
         && (p.around.gate.is_none() && p.around.partial.is_none())
-        && !p.flags.global_stats()
-        && !(p.flags.rms() && p.writes_shift())
         && (src == diff_dst && src == diff_src && src != DataType::F64)
         && p.cols.saturating_mul(src.size()) > LONGEST_CHAINED
 }
