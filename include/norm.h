@@ -787,7 +787,10 @@ NORM_API norm_status_t norm_layer_normalization_forward_primitive_desc_create_v2
  * attr           may be NULL. A residual, a gate and a partial norm; no scales, no
  *                post-operations
  * hint_fwd_pd    may be NULL; otherwise a forward layer normalization with the same
- *                flags (a library with oneDNN's names compares those from bit 24 on)
+ *                flags, epsilon, residual, gate and partial norm, and of kind
+ *                norm_forward_training unless use_global_stats is set. (A library
+ *                with oneDNN's names compares the attributes and the flags from
+ *                bit 24 on)
  *
  * Execution arguments: in SRC, DIFF_DST, VARIANCE, MEAN (without rms_norm), SCALE
  * (with use_scale); out DIFF_SRC and, for norm_backward, DIFF_SCALE (with
@@ -925,7 +928,7 @@ NORM_API norm_status_t norm_group_normalization_forward_primitive_desc_create(
  * attr           may be NULL. A residual, a gate and a partial norm; no scales, no
  *                post-operations
  * hint_fwd_pd    may be NULL; otherwise a forward group normalization with the same
- *                groups and flags
+ *                groups, and what layer normalization compares
  *
  * Execution arguments: in SRC, DIFF_DST, VARIANCE, MEAN (without rms_norm), SCALE
  * (with use_scale); out DIFF_SRC and, for norm_backward, DIFF_SCALE (with

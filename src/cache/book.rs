@@ -288,7 +288,7 @@ impl Book {
         }
         if total > self.shape.step_tokens {
             return Err(Error::invalid(format_args!(
-                "tokens: {total} rows, but steps of the cache have at most step_tokens, {}",
+                "tokens: {total} rows, but steps of the cache have at most step_tokens, {}; divide the step, or create the cache with more",
                 self.shape.step_tokens
             )));
         }

@@ -2,28 +2,19 @@
 
 use super::buffer::ALIGN;
 use crate::error::{Error, Result};
+use crate::primitive::enumerators;
 use crate::tensor::{DataType, MemoryDesc, Support};
 use norm_sys as sys;
 
 /// The maximum elements in a head, as in attention.
 const MOST_ELEMENTS: i64 = 1 << 16;
 
-/// How sequences get pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CacheKind {
-    Contiguous,
-    Paged,
-    Ring,
-}
-
-impl CacheKind {
-    pub(crate) fn of_code(code: sys::norm_kv_cache_kind_t) -> Option<Self> {
-        match code {
-            sys::norm_kv_contiguous => Some(Self::Contiguous),
-            sys::norm_kv_paged => Some(Self::Paged),
-            sys::norm_kv_ring => Some(Self::Ring),
-            _ => None,
-        }
+enumerators! {
+    /// How sequences get pages.
+    CacheKind: norm_kv_cache_kind_t {
+        Contiguous = norm_kv_contiguous, "contiguous";
+        Paged = norm_kv_paged, "paged";
+        Ring = norm_kv_ring, "ring";
     }
 }
 

@@ -37,10 +37,7 @@ exported! {
             let attr = Attr::get_mut(attr, "attr")?;
             let desc = given(residual_desc, "residual_desc")?;
             let sum = given(sum_desc, "sum_desc")?;
-            let Some(rounding) = ResidualRounding::of_code(rounding) else {
-                let rounding = rounding as i32;
-                return Err(Error::invalid(format_args!("rounding: {rounding} is not a rounding of a sum")));
-            };
+            let rounding = ResidualRounding::given(rounding, "rounding")?;
             attr.around.residual = match desc {
                 Some(desc) => Some(counted(Residual { desc, sum, rounding })?.into()),
                 None => None,

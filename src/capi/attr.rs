@@ -2,7 +2,7 @@
 
 use super::exported;
 use super::handle::{Handle, Out, put_optional};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::primitive::{AccumulationMode, Attr, FpmathMode, PostOps, RoundingMode, ScratchpadMode};
 use norm_sys as sys;
 use std::ffi::c_int;
@@ -39,11 +39,6 @@ exported! {
     }
 }
 
-/// The error for an unknown mode.
-pub(super) fn unknown_mode(mode: u32, what: &str) -> Error {
-    Error::invalid(format_args!("mode: {} is not {what}", mode as i32))
-}
-
 exported! {
     /// Who provides the scratchpad.
     fn norm_primitive_attr_get_scratchpad_mode as dnnl_primitive_attr_get_scratchpad_mode(
@@ -67,7 +62,7 @@ exported! {
     ) {
         // SAFETY: guaranteed by the caller.
         let attr = unsafe { Attr::get_mut(attr, "attr") }?;
-        attr.scratchpad_mode = ScratchpadMode::of_code(mode).ok_or_else(|| unknown_mode(mode, "a scratchpad mode"))?;
+        attr.scratchpad_mode = ScratchpadMode::given(mode, "mode")?;
         Ok(())
     }
 }
@@ -95,7 +90,7 @@ exported! {
     ) {
         // SAFETY: guaranteed by the caller.
         let attr = unsafe { Attr::get_mut(attr, "attr") }?;
-        attr.accumulation_mode = AccumulationMode::of_code(mode).ok_or_else(|| unknown_mode(mode, "an accumulation mode"))?;
+        attr.accumulation_mode = AccumulationMode::given(mode, "mode")?;
         Ok(())
     }
 }
@@ -164,8 +159,7 @@ unsafe fn set_fpmath_mode(
 ) -> Result<()> {
     // SAFETY: guaranteed by the caller.
     let attr = unsafe { Attr::get_mut(attr, "attr") }?;
-    attr.fpmath_mode =
-        FpmathMode::of_code(mode).ok_or_else(|| unknown_mode(mode, "a math mode"))?;
+    attr.fpmath_mode = FpmathMode::given(mode, "mode")?;
     attr.fpmath_applies_to_int = apply_to_int;
     Ok(())
 }
@@ -219,7 +213,7 @@ exported! {
     ) {
         // SAFETY: guaranteed by the caller.
         let attr = unsafe { Attr::get_mut(attr, "attr") }?;
-        let mode = RoundingMode::of_code(mode).ok_or_else(|| unknown_mode(mode, "a rounding mode"))?;
+        let mode = RoundingMode::given(mode, "mode")?;
         attr.set_rounding(arg, mode)
     }
 }

@@ -1,7 +1,6 @@
 //! The constructors of binary functions.
 
 use super::exported;
-use super::post_ops::binary_algorithm;
 use super::primitive_desc::create;
 use crate::error::Result;
 use crate::ops::binary::Binary;
@@ -56,7 +55,7 @@ unsafe fn create_binary(
     // SAFETY: the caller's.
     unsafe {
         create(primitive_desc, engine, attr, |attr| {
-            let algorithm = binary_algorithm(alg_kind)?;
+            let algorithm = BinaryAlgorithm::given(alg_kind, "alg_kind")?;
             let descs = [
                 MemoryDesc::tensor(src0_desc, "src0_desc")?,
                 MemoryDesc::tensor(src1_desc, "src1_desc")?,

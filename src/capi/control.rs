@@ -1,6 +1,5 @@
 //! Process-wide settings: instruction set, threads, verbosity.
 
-use super::attr::unknown_mode;
 use super::exported;
 use super::handle::Out;
 use crate::error::Error;
@@ -73,7 +72,7 @@ exported! {
 exported! {
     /// Sets the math mode of attributes created from now on.
     fn norm_set_default_fpmath_mode as dnnl_set_default_fpmath_mode(mode: sys::norm_fpmath_mode_t) {
-        set_default_fpmath_mode(FpmathMode::of_code(mode).ok_or_else(|| unknown_mode(mode, "a math mode"))?);
+        set_default_fpmath_mode(FpmathMode::given(mode, "mode")?);
         Ok(())
     }
 }

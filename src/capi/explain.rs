@@ -206,7 +206,6 @@ fn remedy_to_c(remedy: &Remedy) -> sys::norm_remedy_t {
 
 fn remedy_of_c(given: &sys::norm_remedy_t) -> Result<Remedy> {
     let sys::norm_remedy_t { kind, value, ratio, rms_out, amplification, scores } = *given;
-    let kind = RemedyKind::of_code(kind)
-        .ok_or_else(|| Error::invalid(format_args!("remedies: there is no kind {kind:#x}")))?;
+    let kind = RemedyKind::given(kind, "remedies")?;
     Ok(Remedy { kind, value, ratio, rms_out, amplification, scores })
 }

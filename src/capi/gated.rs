@@ -4,7 +4,7 @@ use super::convert::prop_kind;
 use super::exported;
 use super::handle::Handle;
 use super::primitive_desc::{Descriptor, create};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ops::gated::{Backward, Common, Forward, Gated, GatedFunction, Packing};
 use crate::primitive::Attr;
 use crate::tensor::MemoryDesc;
@@ -20,17 +20,8 @@ unsafe fn common<'a>(
     numbers: [f32; 3],
     attr: &'a Attr,
 ) -> Result<Common<'a>> {
-    let function = GatedFunction::of_code(alg_kind).ok_or_else(|| {
-        Error::invalid(format_args!(
-            "alg_kind: {alg_kind:#x} is none of eltwise_swish, eltwise_gelu_erf, eltwise_gelu_tanh, eltwise_relu, \
-             eltwise_logistic and eltwise_linear"
-        ))
-    })?;
-    let packing = Packing::of_code(packing).ok_or_else(|| {
-        Error::invalid(format_args!(
-            "packing: {packing:#x} is none of gate_first, up_first, gate_interleaved and gate_separate"
-        ))
-    })?;
+    let function = GatedFunction::given(alg_kind, "alg_kind")?;
+    let packing = Packing::given(packing, "packing")?;
     // SAFETY: the caller's.
     let (src, up) = unsafe {
         (

@@ -7,6 +7,7 @@ use super::primitive_desc::{Descriptor, create};
 use crate::error::Result;
 use crate::ops::group_normalization::{BackwardParameters, ForwardParameters, GroupNormalization};
 use crate::primitive::Answer;
+use crate::primitive::normalization::Hint;
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 use std::ffi::c_uint;
@@ -77,12 +78,11 @@ exported! {
     }
 }
 
-/// The flags and groups of a forward group normalization.
-fn hint_parameters(hint: &Descriptor) -> Result<(c_uint, sys::norm_dim_t)> {
-    let flags = hint.flags_as_hint(sys::norm_group_normalization, "group normalization")?;
+/// A forward group normalization, and its groups.
+fn hint_parameters(hint: &Descriptor) -> Result<(Hint<'_>, sys::norm_dim_t)> {
     let groups = match hint.desc.op().query(sys::norm_query_group_size_s64) {
         Some(Answer::S64(groups)) => groups,
         _ => 0,
     };
-    Ok((flags, groups))
+    Ok((hint.as_hint(sys::norm_group_normalization, "group normalization")?, groups))
 }

@@ -137,10 +137,7 @@ exported! {
     ) {
         // SAFETY: guaranteed by the caller.
         let (out, engine) = unsafe { (Out::new(cache, "cache")?, Engine::get(engine, "engine")?) };
-        let Some(kind) = CacheKind::of_code(kind) else {
-            let kind = kind as i32;
-            return Err(Error::invalid(format_args!("kind: {kind:#x} is not a norm_kv_cache_kind_t")));
-        };
+        let kind = CacheKind::given(kind, "kind")?;
         let Some(data_type) = DataType::of_code(data_type) else {
             let code = data_type as i32;
             return Err(Error::invalid(format_args!(

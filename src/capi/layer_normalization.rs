@@ -148,10 +148,9 @@ unsafe fn backward(
     (flags, hint): (c_uint, Option<&Descriptor>),
     attr: &Attr,
 ) -> Result<LayerNormalization> {
-    let flags_of = |hint: &Descriptor| {
-        hint.flags_as_hint(sys::norm_layer_normalization, "layer normalization")
-    };
-    let hint_flags = hint.map(flags_of).transpose()?;
+    let as_hint =
+        |hint| Descriptor::as_hint(hint, sys::norm_layer_normalization, "layer normalization");
+    let hint = hint.map(as_hint).transpose()?;
     // SAFETY: guaranteed by the caller.
     unsafe {
         LayerNormalization::backward(&BackwardParameters {
@@ -164,7 +163,7 @@ unsafe fn backward(
             scale_shift: data_type(scale_shift, "scale_shift_data_type")?,
             epsilon,
             flags,
-            hint_flags,
+            hint,
             attr,
         })
     }

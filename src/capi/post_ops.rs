@@ -4,7 +4,9 @@ use super::convert::{data_type, data_type_code, optional_data_type};
 use super::exported;
 use super::handle::{Handle, Out, put_optional};
 use crate::error::{Error, Result};
-use crate::primitive::{BinaryAlgorithm, Depthwise, EltwiseAlgorithm, PostOp, PostOps};
+use crate::primitive::{
+    BinaryAlgorithm, Depthwise, EltwiseAlgorithm, PostOp, PostOps, unknown_enumerator,
+};
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 use std::ffi::c_int;
@@ -21,11 +23,6 @@ fn check_known(name: &str, value: f32) -> Result<()> {
         return Err(Error::invalid(format_args!("{name}: runtime values are not supported")));
     }
     Ok(())
-}
-
-fn unknown_algorithm(code: sys::norm_alg_kind_t, kind: &str) -> Error {
-    let code = code as i32;
-    Error::invalid(format_args!("alg_kind: {code:#x} is not {kind}"))
 }
 
 /// The entry at `index`.
@@ -173,7 +170,10 @@ pub(super) fn eltwise_algorithm(code: sys::norm_alg_kind_t) -> Result<EltwiseAlg
         code => code,
     };
     EltwiseAlgorithm::of_code(formula)
-        .ok_or_else(|| unknown_algorithm(code, "an elementwise function"))
+        // Their names are too many for a message.
+        .ok_or_else(|| {
+            unknown_enumerator("alg_kind", code as i32, &["the functions norm_eltwise_*"])
+        })
 }
 
 exported! {
@@ -225,10 +225,6 @@ exported! {
     }
 }
 
-pub(super) fn binary_algorithm(code: sys::norm_alg_kind_t) -> Result<BinaryAlgorithm> {
-    BinaryAlgorithm::of_code(code).ok_or_else(|| unknown_algorithm(code, "a binary function"))
-}
-
 /// # Safety
 /// Handles are NULL or live.
 unsafe fn append_binary(
@@ -239,7 +235,7 @@ unsafe fn append_binary(
 ) -> Result<()> {
     // SAFETY: guaranteed by the caller.
     let list = unsafe { PostOps::get_mut(post_ops, "post_ops") }?;
-    let algorithm = binary_algorithm(alg_kind)?;
+    let algorithm = BinaryAlgorithm::given(alg_kind, "alg_kind")?;
     // SAFETY: guaranteed by the caller.
     let src1 = unsafe { operand(src1_desc, "src1_desc") }?;
     let src2 = match algorithm {

@@ -8,13 +8,14 @@ use super::stream::Stream;
 use crate::error::{Error, Result};
 use crate::heap;
 use crate::mark::{Kind, Mark};
-use crate::primitive::{ArgumentName, Arguments, PrimitiveDesc};
+use crate::primitive::{ArgumentName, Arguments, PrimitiveDesc, Usage};
 use crate::rows::{Many, execute_many};
 use crate::tensor::{DataType, MemoryDesc};
-use crate::text::{Capitals, shown};
+use crate::text::{Capitals, joined, shown};
 use norm_sys as sys;
 use std::cell::Cell;
 use std::ffi::c_int;
+use std::fmt;
 
 /// An executable problem.
 #[repr(C)]
@@ -42,13 +43,33 @@ impl Primitive {
     #[inline]
     fn bind(&self, args: &[sys::norm_exec_arg_t], arguments: &mut Arguments) -> Result<*mut u8> {
         for needed in &self.needed {
-            arguments.push(needed.id, needed.find(args)?);
+            let buffer = needed.find(args).ok_or_else(|| self.refuse(needed, args))?;
+            arguments.push(needed.id, buffer);
         }
         self.descriptor.desc.op().check_buffers(arguments)?;
         match &self.scratchpad {
             None => Ok(std::ptr::null_mut()),
-            Some(needed) => needed.find(args),
+            Some(needed) => needed.find(args).ok_or_else(|| self.refuse(needed, args)),
         }
+    }
+
+    /// The reason why [`find`](Needed::find) failed, and what is expected.
+    #[cold]
+    fn refuse(&self, needed: &Needed, args: &[sys::norm_exec_arg_t]) -> Error {
+        let desc = &self.descriptor.desc;
+        let argument = desc.op().arguments().iter().find(|argument| argument.id == needed.id);
+        let expected = argument.map_or(desc.scratchpad_desc(), |argument| &argument.desc);
+        let usage = match argument.map(|argument| argument.usage) {
+            Some(Usage::Input) => "an input",
+            _ => "an output",
+        };
+        let place = if needed.on_host { " on the host" } else { "" };
+        let name = expected.data_type().map_or("undef", DataType::name);
+        let (dims, reason) = (joined(expected.dims().iter(), "x"), needed.reason(args));
+        Error::invalid(format_args!(
+            "args: NORM_ARG_{}: {reason}; it is {usage}, {name} of {dims}{place}",
+            Capitals(needed.name)
+        ))
     }
 }
 
@@ -204,16 +225,12 @@ impl Needed {
     /// The buffer passed for it, if its type and size are right. If an id is repeated, the last
     /// argument counts.
     #[inline]
-    fn find(&self, args: &[sys::norm_exec_arg_t]) -> Result<*mut u8> {
-        let given = args.iter().rev().find(|arg| arg.arg == self.id);
+    fn find(&self, args: &[sys::norm_exec_arg_t]) -> Option<*mut u8> {
+        let given = args.iter().rev().find(|arg| arg.arg == self.id)?;
         // SAFETY: the header requires live handles.
-        let memory = given.and_then(|arg| unsafe { Memory::find(arg.memory) });
-        match memory {
-            Some(m) if self.fits(m) && !(m.data.is_null() && self.size > 0) => {
-                Ok(m.data.wrapping_add(self.offset))
-            }
-            _ => Err(self.refuse(given.map(|arg| arg.memory), memory)),
-        }
+        let memory = unsafe { Memory::find(given.memory) }?;
+        let fits = self.fits(memory) && !(memory.data.is_null() && self.size > 0);
+        fits.then(|| memory.data.wrapping_add(self.offset))
     }
 
     #[inline]
@@ -229,10 +246,12 @@ impl Needed {
     }
 
     /// The reason why [`find`](Self::find) failed.
-    #[cold]
-    fn refuse(&self, given: Option<sys::norm_memory_t>, memory: Option<&Memory>) -> Error {
+    fn reason(&self, args: &[sys::norm_exec_arg_t]) -> impl fmt::Display {
+        let given = args.iter().rev().find(|arg| arg.arg == self.id).map(|arg| arg.memory);
+        // SAFETY: the header requires live handles.
+        let memory = given.and_then(|given| unsafe { Memory::find(given) });
         let name = |data_type: Option<DataType>| data_type.map_or("undef", DataType::name);
-        let what = shown(|f| match memory {
+        shown(move |f| match memory {
             None => match given {
                 None => f.write_str("missing"),
                 Some(given) if given.is_null() => f.write_str("its memory is NULL"),
@@ -252,8 +271,7 @@ impl Needed {
                 write!(f, "has {} bytes, fewer than the {} needed", m.size, self.size)
             }
             Some(_) => f.write_str("its memory has no buffer"),
-        });
-        Error::invalid(format_args!("args: NORM_ARG_{}: {what}", Capitals(self.name)))
+        })
     }
 }
 

@@ -8,12 +8,11 @@ use super::memory_desc::put;
 use crate::error::{Error, Result, Status};
 use crate::heap::counted;
 use crate::mark::{Kind, Mark};
-use crate::primitive::{
-    Answer, Attr, Op, OpArgument, PrimitiveDesc, PropKind, ScratchpadMode, Usage,
-};
+use crate::primitive::normalization::{Flags, Hint};
+use crate::primitive::{Answer, Attr, Op, OpArgument, PrimitiveDesc, ScratchpadMode, Usage};
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_void};
 
 /// The C object: the descriptor and its engine.
 #[derive(Clone)]
@@ -58,16 +57,18 @@ pub(super) unsafe fn create<O: Op + 'static>(
 }
 
 impl Descriptor {
-    /// The flags, where this is `hint_fwd_pd` of a normalization's backward: a forward descriptor of the kind.
-    pub(super) fn flags_as_hint(
-        &self,
-        kind: sys::norm_primitive_kind_t,
-        name: &str,
-    ) -> Result<c_uint> {
+    /// This as `hint_fwd_pd` of a normalization's backward: a forward descriptor of the kind.
+    pub(super) fn as_hint(&self, kind: sys::norm_primitive_kind_t, name: &str) -> Result<Hint<'_>> {
         let op = self.desc.op();
-        let forward = op.prop_kind().is_some_and(PropKind::is_forward);
-        match op.query(sys::norm_query_flags) {
-            Some(Answer::U32(flags)) if forward && op.kind() == kind => Ok(flags),
+        let queries = [sys::norm_query_flags, sys::norm_query_epsilon_f32];
+        match (op.prop_kind().filter(|kind| kind.is_forward()), queries.map(|what| op.query(what)))
+        {
+            (Some(prop_kind), [Some(Answer::U32(flags)), Some(Answer::F32(epsilon))])
+                if op.kind() == kind =>
+            {
+                let around = &self.desc.attr().around;
+                Ok(Hint { prop_kind, flags: Flags::new(flags)?, epsilon, around })
+            }
             _ => Err(Error::invalid(format_args!("hint_fwd_pd: not a forward {name}"))),
         }
     }

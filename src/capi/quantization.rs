@@ -42,7 +42,9 @@ impl Kind {
             return Ok(());
         }
         let what = self.name();
-        Err(Error::invalid(format_args!("arg: argument {arg} cannot have {what}")))
+        Err(Error::invalid(format_args!(
+            "arg: {arg} cannot have {what}; NORM_ARG_SRC, NORM_ARG_DST and NORM_ARG_WEIGHTS can"
+        )))
     }
 
     fn check_type(self, arg: c_int, data_type: DataType) -> Result<()> {

@@ -18,19 +18,6 @@ use norm_sys as sys;
 use std::ffi::{c_int, c_uint};
 use std::mem::MaybeUninit;
 
-fn pairing(code: sys::norm_rope_pairing_t, name: &str) -> Result<Pairing> {
-    Pairing::of_code(code).ok_or_else(|| {
-        let text = format_args!("{name}: {code:#x} is not a norm_rope_pairing_t");
-        Error::invalid(text)
-    })
-}
-
-fn angle_source(code: sys::norm_rope_angles_t) -> Result<AngleSource> {
-    AngleSource::of_code(code).ok_or_else(|| {
-        Error::invalid(format_args!("angles: {code:#x} is not a norm_rope_angles_t"))
-    })
-}
-
 /// The maximum number of parts of a position.
 const MOST_SECTIONS: c_int = 4;
 
@@ -84,8 +71,8 @@ exported! {
                 prop_kind.check_forward()?;
                 Rope::new(&Parameters {
                     prop_kind,
-                    pairing: pairing(pairs, "pairing")?,
-                    angles: angle_source(angles)?,
+                    pairing: Pairing::given(pairs, "pairing")?,
+                    angles: AngleSource::given(angles, "angles")?,
                     input: MemoryDesc::tensor(src_desc, "src_desc")?,
                     output: MemoryDesc::tensor(dst_desc, "dst_desc")?,
                     position: MemoryDesc::tensor(position_desc, "position_desc")?,
@@ -136,8 +123,8 @@ exported! {
             let all = Attr::default();
             let parameters = Parameters {
                 prop_kind: PropKind::BackwardData,
-                pairing: pairing(pairs, "pairing")?,
-                angles: angle_source(angles)?,
+                pairing: Pairing::given(pairs, "pairing")?,
+                angles: AngleSource::given(angles, "angles")?,
                 input: MemoryDesc::tensor(diff_dst_desc, "diff_dst_desc")?,
                 output: MemoryDesc::tensor(diff_src_desc, "diff_src_desc")?,
                 position: MemoryDesc::tensor(position_desc, "position_desc")?,
@@ -204,7 +191,7 @@ fn gradient(p: &Normalized<'_>) -> Result<Box<Counted<dyn Op>>> {
         scale_shift: p.scale,
         epsilon: p.epsilon,
         flags: p.flags,
-        hint_flags: None,
+        hint: None,
         attr: &Attr::default(),
     })?;
     Ok(counted(problem)?)
@@ -223,9 +210,7 @@ exported! {
     ) {
         /// Far larger than any head.
         const MOST_DIMS: sys::norm_dim_t = 1 << 20;
-        let scaling = Scaling::of_code(scaling).ok_or_else(|| {
-            Error::invalid(format_args!("scaling: {scaling:#x} is not a norm_rope_scaling_t"))
-        })?;
+        let scaling = Scaling::given(scaling, "scaling")?;
         if !(2..=MOST_DIMS).contains(&rotary_dims) || rotary_dims % 2 != 0 {
             let text = format_args!("rotary_dims: {rotary_dims} is not an even number from 2 to {MOST_DIMS}");
             return Err(Error::invalid(text));
@@ -260,7 +245,7 @@ exported! {
     ) {
         // SAFETY: guaranteed by the caller; memories are as large as their descriptors.
         unsafe {
-            let (from, to) = (pairing(from, "from")?, pairing(to, "to")?);
+            let (from, to) = (Pairing::given(from, "from")?, Pairing::given(to, "to")?);
             let (src, dst) = (Memory::get(src, "src")?, Memory::get(dst, "dst")?);
             src.check_tensor("src")?;
             dst.check_tensor("dst")?;

@@ -25,19 +25,6 @@ unsafe fn optional<'a>(
     Ok(unsafe { MemoryDesc::optional_tensor(desc, name) }?.filter(|desc| desc.ndims() > 0))
 }
 
-fn mask_type(code: sys::norm_attn_mask_type_t) -> Result<MaskType> {
-    MaskType::of_code(code).ok_or_else(|| {
-        Error::invalid(format_args!("mask_type: {code:#x} is not a norm_attn_mask_type_t"))
-    })
-}
-
-fn window_kind(code: sys::norm_attn_window_t) -> Result<WindowKind> {
-    WindowKind::of_code(code).ok_or_else(|| {
-        let hint = if code == 0 { "; norm_window_none is for no window" } else { "" };
-        Error::invalid(format_args!("window_kind: {code:#x} is not a norm_attn_window_t{hint}"))
-    })
-}
-
 exported! {
     /// Forward.
     fn norm_sdpa_forward_primitive_desc_create(
@@ -73,8 +60,8 @@ exported! {
                     mask: optional(mask_desc, "mask_desc")?,
                     page_table: optional(page_table_desc, "page_table_desc")?,
                     gradients: None,
-                    mask_type: mask_type(mask)?,
-                    window_kind: window_kind(kind_of_window)?,
+                    mask_type: MaskType::given(mask, "mask_type")?,
+                    window_kind: WindowKind::given(kind_of_window, "window_kind")?,
                     window,
                     first_keys,
                     scale,
@@ -131,8 +118,8 @@ exported! {
                         dst: MemoryDesc::tensor(diff_dst_desc, "diff_dst_desc")?,
                         mask: optional(diff_mask_desc, "diff_mask_desc")?,
                     }),
-                    mask_type: mask_type(mask)?,
-                    window_kind: window_kind(kind_of_window)?,
+                    mask_type: MaskType::given(mask, "mask_type")?,
+                    window_kind: WindowKind::given(kind_of_window, "window_kind")?,
                     window,
                     first_keys,
                     scale,
@@ -159,9 +146,7 @@ exported! {
         max_step: sys::norm_dim_t,
         window: *mut sys::norm_dim_t,
     ) {
-        let strategy = WindowStrategy::of_code(strategy).ok_or_else(|| {
-            Error::invalid(format_args!("strategy: {strategy:#x} is not a norm_window_strategy_t"))
-        })?;
+        let strategy = WindowStrategy::given(strategy, "strategy")?;
         if window.is_null() {
             return Err(Error::invalid("window: NULL"));
         }

@@ -4,18 +4,10 @@ use super::convert::prop_kind;
 use super::exported;
 use super::handle::Handle;
 use super::primitive_desc::{Descriptor, create};
-use crate::error::{Error, Result};
 use crate::ops::softmax::{Softmax, SoftmaxAlgorithm};
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
 use std::ffi::c_int;
-
-fn algorithm(code: sys::norm_alg_kind_t) -> Result<SoftmaxAlgorithm> {
-    SoftmaxAlgorithm::of_code(code).ok_or_else(|| {
-        let text = format_args!("alg_kind: {code:#x} is none of softmax_accurate, softmax_log and softmax_accurate_inf_as_zero");
-        Error::invalid(text)
-    })
-}
 
 exported! {
     /// Forward.
@@ -34,7 +26,7 @@ exported! {
             create(primitive_desc, engine, attr, |attr| {
                 let descs =
                     [MemoryDesc::tensor(src_desc, "src_desc")?, MemoryDesc::tensor(dst_desc, "dst_desc")?];
-                Softmax::forward(prop_kind(kind)?, algorithm(alg_kind)?, descs, softmax_axis, attr)
+                Softmax::forward(prop_kind(kind)?, SoftmaxAlgorithm::given(alg_kind, "alg_kind")?, descs, softmax_axis, attr)
             })
         }
     }
@@ -62,7 +54,7 @@ exported! {
                     MemoryDesc::tensor(diff_dst_desc, "diff_dst_desc")?,
                     MemoryDesc::tensor(dst_desc, "dst_desc")?,
                 ];
-                Softmax::backward(algorithm(alg_kind)?, descs, softmax_axis, attr)
+                Softmax::backward(SoftmaxAlgorithm::given(alg_kind, "alg_kind")?, descs, softmax_axis, attr)
             })
         }
     }

@@ -1,6 +1,24 @@
 //! Enumerations that C passes as integers: each variant with its C value and its name.
 
+use crate::error::{Error, Result};
+use crate::text::joined;
 use norm_sys as sys;
+
+/// The refusal of a C value that is none of the enumerators of its type.
+pub(crate) fn unknown_enumerator(argument: &str, code: i32, names: &[&str]) -> Error {
+    let names = joined(names.iter(), ", ");
+    Error::invalid(format_args!("{argument}: {code} is none of {names}"))
+}
+
+/// Refuses flags that are not in a list of bits and names.
+pub(crate) fn check_known_flags(flags: u32, known: &[(u32, &str)]) -> Result<()> {
+    let other = known.iter().fold(flags, |left, (bit, _)| left & !bit);
+    if other == 0 {
+        return Ok(());
+    }
+    let names = joined(known.iter().map(|(_, name)| name), ", ");
+    Err(Error::invalid(format_args!("flags: {other:#x} is not among {names}")))
+}
 
 /// Defines an enumeration from rows of Rust name, C constant and text.
 macro_rules! enumerators {
@@ -20,11 +38,21 @@ macro_rules! enumerators {
                 })
             }
 
+            /// The enumerator of the C value that was passed as `argument`.
+            #[allow(dead_code, reason = "C does not set all of them")]
+            pub(crate) fn given(code: sys::$code, argument: &str) -> crate::error::Result<Self> {
+                let names = [$(stringify!($value),)*];
+                Self::of_code(code).ok_or_else(|| {
+                    crate::primitive::unknown_enumerator(argument, code as i32, &names)
+                })
+            }
+
             #[allow(dead_code, reason = "C does not ask for all of them")]
             pub(crate) fn code(self) -> sys::$code {
                 match self { $(Self::$variant => sys::$value,)* }
             }
 
+            #[allow(dead_code, reason = "not all of them are printed")]
             pub(crate) fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }

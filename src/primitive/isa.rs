@@ -137,8 +137,9 @@ pub(crate) fn set_cap_once(value: sys::norm_cpu_isa_t) -> Result<()> {
 
 /// Rejects unknown values and instruction sets of other architectures.
 fn check(value: sys::norm_cpu_isa_t) -> Result<()> {
-    let isa = CpuIsa::find(value)
-        .ok_or_else(|| Error::invalid(format_args!("isa: {value:#x} is not a norm_cpu_isa_t")))?;
+    let isa = CpuIsa::find(value).ok_or_else(|| {
+        Error::invalid(format_args!("isa: {value:#x} is none of the norm_cpu_isa_* values"))
+    })?;
     if !isa.is_of_this_architecture() {
         return Err(Error::unimplemented(format_args!(
             "isa: {} belongs to another architecture",

@@ -38,7 +38,7 @@ pub(crate) use desc::{
 pub(crate) use dynamic::checked_quantization;
 pub(crate) use enumerators::{
     AccumulationMode, BinaryAlgorithm, EltwiseAlgorithm, FpmathMode, ResidualRounding,
-    RoundingMode, ScratchpadMode, enumerators,
+    RoundingMode, ScratchpadMode, check_known_flags, enumerators, unknown_enumerator,
 };
 pub(crate) use gating::Gating;
 pub(crate) use gradient::Gradient;

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::primitive::normalization::{
-    Common, FORWARD, Flags, Names, Normalization, check_kind, resolved_src,
+    Common, FORWARD, Hint, Names, Normalization, check_kind, resolved_src,
 };
 use crate::primitive::{Accepted, Attr, PropKind, checked_quantization};
 use crate::tensor::{DataType, MemoryDesc};
@@ -40,7 +40,7 @@ pub(crate) struct BackwardParameters<'a> {
     pub(crate) epsilon: f32,
     pub(crate) flags: u32,
     /// The flags and groups of the forward problem, if they are known.
-    pub(crate) hint: Option<(u32, i64)>,
+    pub(crate) hint: Option<(Hint<'a>, i64)>,
     pub(crate) attr: &'a Attr,
 }
 
@@ -200,9 +200,9 @@ impl GroupNormalization {
 
 /// Checks that backward has the flags and groups of the forward problem.
 fn check_hint(p: &BackwardParameters<'_>) -> Result<()> {
-    let Some((flags, groups)) = p.hint else { return Ok(()) };
-    Flags::check_hint(p.flags, flags)?;
-    if p.groups != groups {
+    let Some((hint, groups)) = &p.hint else { return Ok(()) };
+    hint.check(p.flags, p.epsilon, &p.attr.around)?;
+    if p.groups != *groups {
         return Err(Error::invalid(format_args!(
             "groups: {}, but hint_fwd_pd was created with {groups}",
             p.groups

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::primitive::normalization::{
-    Common, FORWARD, Flags, Names, Normalization, check_kind, resolved_src,
+    Common, FORWARD, Hint, Names, Normalization, check_kind, resolved_src,
 };
 use crate::primitive::{Accepted, Attr, PropKind, Usage, checked_quantization};
 use crate::rows;
@@ -40,8 +40,8 @@ pub(crate) struct BackwardParameters<'a> {
     pub(crate) scale_shift: DataType,
     pub(crate) epsilon: f32,
     pub(crate) flags: u32,
-    /// The flags of the forward problem, if it is known.
-    pub(crate) hint_flags: Option<u32>,
+    /// The forward problem, if it is known.
+    pub(crate) hint: Option<Hint<'a>>,
     pub(crate) attr: &'a Attr,
 }
 
@@ -85,10 +85,8 @@ impl LayerNormalization {
 
     pub(crate) fn backward(p: &BackwardParameters<'_>) -> Result<Self> {
         check_kind(p.prop_kind, false)?;
-        if let Some(hint) = p.hint_flags {
-            // oneDNN does not compare its flags with those of the hint.
-            let theirs = if cfg!(feature = "onednn-abi") { !Flags::own(!0) } else { 0 };
-            Flags::check_hint(p.flags & !theirs, hint & !theirs)?;
+        if let Some(hint) = &p.hint {
+            hint.check(p.flags, p.epsilon, &p.attr.around)?;
         }
         let BackwardParameters { prop_kind, epsilon, flags, .. } = *p;
         let src = &resolved_src(p.src, p.diff_dst)?;

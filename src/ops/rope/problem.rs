@@ -4,7 +4,9 @@ use super::plan::Plan;
 use super::positions::Positions;
 use crate::error::{Error, Result};
 use crate::heap;
-use crate::primitive::{Accepted, Attr, OpArgument, PropKind, Usage, enumerators};
+use crate::primitive::{
+    Accepted, Attr, OpArgument, PropKind, Usage, check_known_flags, enumerators,
+};
 use crate::tensor::{DataType, Layout, MemoryDesc, Support};
 use arrayvec::ArrayVec;
 use norm_sys as sys;
@@ -277,18 +279,16 @@ fn check_input(name: &str, desc: &MemoryDesc) -> Result<()> {
 }
 
 fn checked_flags(flags: u32, forward: bool) -> Result<u32> {
-    let all = sys::norm_rms_norm
-        | sys::norm_use_scale
-        | sys::norm_scale_plus_one
-        | sys::norm_write_slots
-        | sys::norm_rope_norm_rounded
-        | sys::norm_rope_interleaved_sections;
-    let known = if forward { all } else { sys::norm_rope_interleaved_sections };
-    let other = flags & !known;
-    if other != 0 {
-        let text = format_args!("flags: {other:#x} is not a flag of this direction of rope");
-        return Err(Error::invalid(text));
-    }
+    let all = [
+        (sys::norm_rope_interleaved_sections, "norm_rope_interleaved_sections"),
+        (sys::norm_rms_norm, "norm_rms_norm"),
+        (sys::norm_use_scale, "norm_use_scale"),
+        (sys::norm_scale_plus_one, "norm_scale_plus_one"),
+        (sys::norm_write_slots, "norm_write_slots"),
+        (sys::norm_rope_norm_rounded, "norm_rope_norm_rounded"),
+    ];
+    // Backward knows the first.
+    check_known_flags(flags, if forward { &all } else { &all[..1] })?;
     let needs = [
         (sys::norm_use_scale, sys::norm_rms_norm, "use_scale needs rms_norm"),
         (sys::norm_rope_norm_rounded, sys::norm_rms_norm, "rope_norm_rounded needs rms_norm"),

@@ -4,7 +4,7 @@ use super::arguments::{Optional, arguments};
 use super::parameters::{Parameters, Shape, checked_output, dst_dims};
 use super::visible::{MaskType, Masking, Window, WindowKind};
 use crate::error::{Error, Result};
-use crate::primitive::{Accepted, OpArgument, PropKind, Usage};
+use crate::primitive::{Accepted, OpArgument, PropKind, Usage, check_known_flags};
 use crate::tensor::{DataType, Layout, MemoryDesc, Support};
 use norm_sys as sys;
 
@@ -120,21 +120,17 @@ impl Sdpa {
 }
 
 fn check_flags(flags: u32, forward: bool) -> Result<()> {
-    let mut known = sys::norm_sdpa_sinks
-        | sys::norm_sdpa_alibi
-        | sys::norm_sdpa_key_lengths
-        | sys::norm_sdpa_query_lengths
-        | sys::norm_sdpa_key_offsets
-        | sys::norm_sdpa_query_offsets;
-    if forward {
-        known |= sys::norm_sdpa_entropy;
-    }
-    match flags & !known {
-        0 => Ok(()),
-        other => Err(Error::invalid(format_args!(
-            "flags: {other:#x} is not a flag of this direction of sdpa"
-        ))),
-    }
+    let all = [
+        (sys::norm_sdpa_sinks, "norm_sdpa_sinks"),
+        (sys::norm_sdpa_alibi, "norm_sdpa_alibi"),
+        (sys::norm_sdpa_key_lengths, "norm_sdpa_key_lengths"),
+        (sys::norm_sdpa_query_lengths, "norm_sdpa_query_lengths"),
+        (sys::norm_sdpa_key_offsets, "norm_sdpa_key_offsets"),
+        (sys::norm_sdpa_query_offsets, "norm_sdpa_query_offsets"),
+        (sys::norm_sdpa_entropy, "norm_sdpa_entropy"),
+    ];
+    // The entropy has no backward.
+    check_known_flags(flags, if forward { &all } else { &all[..6] })
 }
 
 fn dims_of(name: &str, desc: &MemoryDesc) -> Result<[i64; 4]> {

@@ -162,7 +162,7 @@ impl Attr {
     pub(crate) fn set_rounding(&mut self, arg: i32, mode: RoundingMode) -> Result<()> {
         if mode != RoundingMode::Environment && !ROUNDED.contains(&arg) {
             return Err(Error::invalid(format_args!(
-                "arg: argument {arg} cannot have this rounding mode"
+                "arg: {arg} cannot have this rounding mode; NORM_ARG_DST and NORM_ARG_DIFF_SRC can"
             )));
         }
         self.rounding.retain(|(a, _)| *a != arg);

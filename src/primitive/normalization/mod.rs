@@ -5,6 +5,7 @@
 
 mod around;
 mod flags;
+mod hint;
 mod queries;
 
 use super::{Accepted, ArgumentName, Around, Attr, OpArgument, PostOp, PropKind, Usage};
@@ -12,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::heap;
 use crate::tensor::{DataType, Layout, MemoryDesc};
 pub(crate) use flags::Flags;
+pub(crate) use hint::Hint;
 use norm_sys as sys;
 
 /// The names of an operation in messages.
@@ -80,6 +82,16 @@ pub(crate) fn check_kind(prop_kind: PropKind, forward: bool) -> Result<()> {
     Err(Error::invalid(format_args!("prop_kind: {name} is not a {direction} kind")))
 }
 
+fn check_ndims(src: &MemoryDesc) -> Result<()> {
+    let reason = match src.ndims() {
+        0 => "an empty descriptor",
+        1 => "1 dimension, not 2 to 5; a single row of C elements is {1, C}",
+        2..=5 => return Ok(()),
+        _ => "more than 5 dimensions",
+    };
+    Err(Error::invalid(format_args!("src_desc: {reason}")))
+}
+
 /// The src of a backward problem: `any` becomes the order of diff_dst, if it is given.
 pub(crate) fn resolved_src(src: &MemoryDesc, diff_dst: &MemoryDesc) -> Result<MemoryDesc> {
     if src.layout() != Layout::Any {
@@ -100,9 +112,7 @@ impl Normalization {
             )));
         }
         let ndims = src.ndims();
-        if !(2..=5).contains(&ndims) {
-            return Err(Error::invalid(format_args!("src_desc: {ndims} dimensions, not 2 to 5")));
-        }
+        check_ndims(src)?;
         src.check_layout("src_desc")?;
         let base = Self {
             names,
