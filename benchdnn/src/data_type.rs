@@ -33,6 +33,24 @@ pub enum DataType {
 /// Types of oneDNN's batches that the library does not have.
 const ABSENT: [&str; 3] = ["s4", "u4", "f4_e2m1"];
 
+/// Names of types in NumPy and PyTorch, and here.
+const ELSEWHERE: [(&str, &str); 14] = [
+    ("float32", "f32"),
+    ("float", "f32"),
+    ("fp32", "f32"),
+    ("bfloat16", "bf16"),
+    ("float16", "f16"),
+    ("half", "f16"),
+    ("fp16", "f16"),
+    ("float64", "f64"),
+    ("double", "f64"),
+    ("int8", "s8"),
+    ("uint8", "u8"),
+    ("int32", "s32"),
+    ("float8_e4m3fn", "f8_e4m3"),
+    ("float8_e5m2", "f8_e5m2"),
+];
+
 /// Elements that a thread converts at a time.
 const CHUNK: usize = 64 * 1024;
 
@@ -84,7 +102,11 @@ impl DataType {
 
     /// The type of this name.
     pub fn parse(text: &str) -> Result<DataType, BadValue> {
-        exactly_one_of(text, &DataType::ALL.map(|dt| (dt.name(), dt)))
+        let found = exactly_one_of(text, &DataType::ALL.map(|dt| (dt.name(), dt)));
+        found.map_err(|error| match ELSEWHERE.iter().find(|(theirs, _)| *theirs == text) {
+            Some((_, ours)) => BadValue::new(format!("{}; write {ours}", error.message)),
+            None => error,
+        })
     }
 
     /// The type of this name, or a stand-in beside the name of a type that the library does not have.

@@ -145,7 +145,10 @@ impl Residual {
         }
         match pieces.next() {
             None => Ok(Some(residual)),
-            Some((text, at)) => Err(BadValue::at(at, format!("'{text}' is one value too many"))),
+            Some((text, at)) => {
+                let form = "DT[:none|:SUM_DT][:rounded|:exact]";
+                Err(BadValue::at(at, format!("'{text}' is one value too many for {form}")))
+            }
         }
     }
 
@@ -179,7 +182,15 @@ impl Gate {
             None | Some(("swish", _)) => GateFunction::Swish { alpha: alpha(pieces.get(2))? },
             Some(("logistic", _)) => GateFunction::Logistic,
             Some((name, at)) => {
-                return Err(BadValue::at(*at, format!("'{name}' is none of swish, logistic")));
+                let hint = match *name {
+                    "silu" => "; silu is swish",
+                    "sigmoid" => "; sigmoid is logistic",
+                    _ => "",
+                };
+                return Err(BadValue::at(
+                    *at,
+                    format!("'{name}' is none of swish, logistic{hint}"),
+                ));
             }
         };
         let most = if function == GateFunction::Logistic { 2 } else { 3 };
@@ -300,8 +311,9 @@ mod tests {
         assert!(residual("f32:f33").message.ends_with("or none, rounded, exact"));
         assert_eq!(residual("f32:f32:precise").offset, 8);
         assert_eq!(residual("f32:none:exact:more").offset, 15);
+        assert!(residual("f32:exact:f32").message.ends_with("[:none|:SUM_DT][:rounded|:exact]"));
         let gate = |text| Gate::parse(text).expect_err(text);
-        assert_eq!(gate("bf16:silu").message, "'silu' is none of swish, logistic");
+        assert_eq!(gate("bf16:silu").message, "'silu' is none of swish, logistic; silu is swish");
         assert_eq!(gate("bf16:swish:x").offset, 11);
         assert_eq!(gate("bf16:logistic:1").offset, 14);
         for text in ["", "-1", "0%", "101%", "half", "x%"] {

@@ -295,7 +295,7 @@ fn the_suites_for_timing_have_every_shape_in_every_way() {
 
 #[test]
 fn mistakes_in_arguments_are_pointed_at() {
-    let cases: [(&[&str], &str); 17] = [
+    let cases: [(&[&str], &str); 18] = [
         (
             &["2x3", "--dri=BWD_D"],
             "command line, argument 2, column 1: unknown option '--dri'; the nearest is '--dir'",
@@ -365,7 +365,14 @@ fn mistakes_in_arguments_are_pointed_at() {
                 implementations().join(", ")
             ),
         ),
-        (&["4"], "command line, argument 1, column 2: '4' has 1 dimensions, not 2 to 5"),
+        (
+            &["4"],
+            "command line, argument 1, column 2: '4' is 1 dimension, not 2 to 5; a row is 1x4",
+        ),
+        (
+            &["--dt=bfloat16"],
+            "command line, argument 1, column 6: --dt: 'bfloat16' is none of f32, bf16, f16, f64, f8_e5m2, f8_e4m3, e8m0, s32, s8, u8, s64; write bf16",
+        ),
     ];
     for (arguments, expected) in cases {
         assert_eq!(error(arguments), expected, "{arguments:?}");

@@ -49,10 +49,14 @@ impl Descriptor {
             let (fewest, most) = (dimensions.start(), dimensions.end());
             // At the first extra dimension, or where the next one is missing.
             let at = pieces.match_indices('x').nth(most - 1).map_or(pieces.len(), |(at, _)| at + 1);
-            return Err(BadValue::at(
-                at,
-                format!("'{text}' has {} dimensions, not {fewest} to {most}", dims.len()),
-            ));
+            let message = match dims.len() {
+                1 if *fewest == 2 => {
+                    format!("'{text}' is 1 dimension, not {fewest} to {most}; a row is 1x{text}")
+                }
+                1 => format!("'{text}' is 1 dimension, not {fewest} to {most}"),
+                count => format!("'{text}' has {count} dimensions, not {fewest} to {most}"),
+            };
+            return Err(BadValue::at(at, message));
         }
         let mut elements = 1_u64;
         for (dim, at) in dims.iter().zip(starts(pieces, 'x')) {
