@@ -103,7 +103,8 @@ typedef enum {
  *             is at least 1 (with norm_window_before_self 0), and 0 without a window
  * first_keys  with a window: keys below this number are also seen, whatever the window
  *             (arXiv:2309.17453 keeps four); otherwise 0
- * scale       finite, usually 1/sqrt(D)
+ * scale       finite, usually 1/sqrt(D). There is no default: with 0 all keys that a query
+ *             sees have the same weight
  * soft_cap    above 0; 0 for none
  * flags       0, or norm_sdpa_flags_t
  * attr        may be NULL; no post-operations. s8 keys and values must have, and f8_e4m3 ones
