@@ -1,15 +1,34 @@
-# Builds and installs libnorm and benchdnn. docs/installing.md explains the variables.
+# Builds and installs libnorm and benchdnn. docs/installing.md says more.
 #
 #   make                     build with cargo, into target/stage
 #   make install             copy to DESTDIR/PREFIX; does not need cargo after make
 #   make uninstall           remove what make install copied to DESTDIR/PREFIX
 #   make deb                 Debian packages in target/debian (needs debhelper)
+#   make help                print this
+#
+#   PREFIX=/usr/local        where the files are installed
+#   LIBDIR=lib               the folder for the libraries below the prefix
+#   DESTDIR=                 prepended to the prefix, for packages
+#   CARGO=cargo              the build command
+#   CARGOFLAGS=--locked      its options
+#   INSTALL=install          the command that copies a file
+#   NORM_REVISION=           the value of norm_version()->hash; by default the commit
 
 PREFIX ?= /usr/local
 LIBDIR ?= lib
 DESTDIR ?=
 CARGO ?= cargo
 CARGOFLAGS ?= --locked
+INSTALL ?= install
+
+# A misspelt variable would leave the default in force, so the command line may only have these: those above, cargo's
+# own, and what packagers' tools set. The variables of another Makefile that calls this one arrive here, too.
+own := PREFIX LIBDIR DESTDIR CARGO CARGOFLAGS INSTALL NORM_REVISION
+given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(firstword $(origin $(name)))),$(name)))
+unknown := $(filter-out $(own) CARGO_% RUST% SHELL V VERBOSE,$(given))
+ifeq ($(MAKELEVEL),0)
+$(foreach name,$(unknown),$(error $(name) is not a variable of this Makefile; it has $(own). See make help))
+endif
 
 target := $(or $(CARGO_TARGET_DIR),target)
 # From the root of the file system, as the recipes change folders.
@@ -40,8 +59,8 @@ install: $(stamp)
 	@umask 022; cd '$(tree)' && find . ! -type d | sed 's|^\./||' | while read -r file; do \
 	    to='$(root)'/"$$file"; mkdir -p "$${to%/*}" || exit 1; \
 	    if [ -L "$$file" ]; then ln -sfn "$$(readlink "$$file")" "$$to" || exit 1; \
-	    elif [ -x "$$file" ]; then install -m 755 "$$file" "$$to" || exit 1; \
-	    else install -m 644 "$$file" "$$to" || exit 1; fi; \
+	    elif [ -x "$$file" ]; then $(INSTALL) -m 755 "$$file" "$$to" || exit 1; \
+	    else $(INSTALL) -m 644 "$$file" "$$to" || exit 1; fi; \
 	    echo "$$to"; \
 	done
 
@@ -64,4 +83,7 @@ deb:
 	cd '$(folder)' && SOURCE='$(CURDIR)' dpkg-buildpackage -b -us -uc -d
 	@ls '$(target)'/debian/*.deb
 
-.PHONY: all install uninstall deb
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' '$(firstword $(MAKEFILE_LIST))'
+
+.PHONY: all install uninstall deb help
