@@ -268,8 +268,9 @@ impl Arg {
             (input, output),
             (Self::Src, Self::Dst | Self::ResidualDst)
                 | (Self::Queries, Self::Dst)
-                | (Self::DiffDst, Self::DiffSrc)
-                | (Self::Residual, Self::ResidualDst)
+                | (Self::DiffDst | Self::DiffResidualDst, Self::DiffSrc)
+                | (Self::Residual, Self::ResidualDst | Self::Dst)
+                | (Self::Gate, Self::Dst | Self::DiffGate)
         )
     }
 }
@@ -364,8 +365,9 @@ impl<'x> Args<'x> {
         self.bind(arg, memory.as_ptr(), Direction::Output)
     }
 
-    /// Binds one memory as `input` and `output`: `Src` and `Dst`, `DiffDst` and `DiffSrc`, or `Src` or
-    /// `Residual` and `ResidualDst`. The primitive must have the same descriptor for both.
+    /// Binds one memory as `input` and `output`. The primitive must have the same descriptor for both, and must allow
+    /// it: `Dst` may overwrite `Src`, `Queries`, `Residual` or `Gate`; `ResidualDst` `Src` or `Residual`; `DiffSrc`
+    /// `DiffDst` or `DiffResidualDst`; `DiffGate` `Gate`.
     #[must_use]
     pub fn in_place(self, input: Arg, output: Arg, memory: &'x mut Memory<'_>) -> Self {
         let memory = memory.as_ptr();

@@ -126,17 +126,48 @@ const RENAMED: [(&str, &str); 9] = [
     ("table_desc", "tables"),
 ];
 
+/// Other words of the C library that have another name here: flags of normalizations, and functions that add what is
+/// missing.
+const WORDS: [(&str, &str); 10] = [
+    ("gate_input", "Flags::GATE_INPUT"),
+    ("gate_output", "Flags::GATE_OUTPUT"),
+    ("norm_primitive_attr_set_gate", "Attr::set_gate"),
+    ("norm_primitive_attr_set_scales_mask", "Attr::set_scales"),
+    ("rms_norm", "Flags::RMS_NORM"),
+    ("round_before_scale", "Flags::ROUND_BEFORE_SCALE"),
+    ("scale_plus_one", "Flags::SCALE_PLUS_ONE"),
+    ("use_global_stats", "Flags::GLOBAL_STATS"),
+    ("use_scale", "Flags::SCALE"),
+    ("use_shift", "Flags::SHIFT"),
+];
+
+/// Sentences about flags of rope, which has no flags here, and what they are instead.
+const ROPE: [(&str, &str); 2] = [
+    (
+        "flags: scale_plus_one needs use_scale",
+        "norm: scale_plus_one needs a scale; pass its descriptor as Norm::scale",
+    ),
+    (
+        "flags: rope_interleaved_sections needs num_sections of 2 or more",
+        "sections: interleaved ones are 2 or more; pass false for one",
+    ),
+];
+
 /// The argument and the message for a sentence of the C library, `function: parameter: reason` or `function: args:
 /// NORM_ARG_X: reason`. `None` if the sentence names no parameter.
 fn translated(sentence: &str) -> Option<(String, String)> {
-    let (_, rest) = sentence.split_once(": ")?;
-    let message = map_words(rest, |word| match word.strip_prefix("NORM_ARG_") {
-        Some(arg) => arg.to_lowercase(),
-        None => match RENAMED.iter().find(|(c, _)| *c == word) {
-            Some((_, rust)) => (*rust).to_owned(),
-            None => word.strip_suffix("_desc").unwrap_or(word).to_owned(),
-        },
-    });
+    let (function, rest) = sentence.split_once(": ")?;
+    let of_rope = ROPE.iter().find(|(c, _)| function.starts_with("norm_rope_") && *c == rest);
+    let message = match of_rope {
+        Some((_, rust)) => (*rust).to_owned(),
+        None => map_words(rest, |word| match word.strip_prefix("NORM_ARG_") {
+            Some(arg) => arg.to_lowercase(),
+            None => match RENAMED.iter().chain(&WORDS).find(|(c, _)| *c == word) {
+                Some((_, rust)) => (*rust).to_owned(),
+                None => word.strip_suffix("_desc").unwrap_or(word).to_owned(),
+            },
+        }),
+    };
     let of_execution = message.strip_prefix("args: ").filter(|rest| subject(rest).is_some());
     let message = of_execution.map_or(message.clone(), str::to_owned);
     Some((subject(&message)?.to_owned(), message))

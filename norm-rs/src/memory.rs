@@ -365,10 +365,24 @@ fn fits<T: Element>(desc: &MemoryDesc, len: usize) -> Result<()> {
     if len < needed {
         return Err(Error::invalid(
             "slice",
-            format_args!("has {len} elements; {desc} needs {needed}"),
+            format_args!("has {len} elements; pass {}", at_least(needed, desc)),
         ));
     }
     Ok(())
+}
+
+/// A number of elements, with its factors or else with the descriptor whose layout needs them.
+fn at_least(needed: usize, desc: &MemoryDesc) -> String {
+    let dims = desc.dims();
+    let count = dims.iter().fold(1usize, |count, dim| count.saturating_mul(*dim));
+    if count != needed {
+        return format!("{needed} or more, for {desc}");
+    }
+    if dims.len() == 1 {
+        return format!("{needed} or more");
+    }
+    let factors: Vec<_> = dims.iter().map(usize::to_string).collect();
+    format!("{} = {needed} or more", factors.join(" x "))
 }
 
 impl<A: Access> fmt::Debug for Memory<'_, A> {

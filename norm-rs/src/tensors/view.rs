@@ -219,7 +219,7 @@ pub(crate) fn rows(name: &'static str, len: usize, cols: usize) -> Result<usize>
     if !len.is_multiple_of(cols) {
         return Err(Error::invalid(
             name,
-            format_args!("has {len} elements, not whole rows of {cols} (cols)"),
+            format_args!("has {len} elements; pass rows x {cols} (cols)"),
         ));
     }
     Ok(len / cols)

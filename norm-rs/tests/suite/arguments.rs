@@ -322,7 +322,11 @@ fn messages_say_what_to_change() {
     );
     said(
         Memory::from_slice(&engine, &desc, &[1f32; 5]),
-        "slice has 5 elements; f32 [2, 3] strides [3, 1] needs 6",
+        "slice has 5 elements; pass 2 x 3 = 6 or more",
+    );
+    said(
+        Memory::from_slice(&engine, &dense::<f32>(&[3]), &[1f32; 2]),
+        "slice has 2 elements; pass 3 or more",
     );
     said(dst.copy_from_slice(&[1f32; 7]), "elements has 7 elements; pass 6, as the memory has");
     said(

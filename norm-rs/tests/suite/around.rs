@@ -2,7 +2,7 @@
 
 use norm_rs::attr::{DynamicScale, Gating, ResidualRounding};
 use norm_rs::layer_normalization::{Backward, BackwardArgs, Flags, Forward, ForwardArgs};
-use norm_rs::primitive::Arg;
+use norm_rs::primitive::{Arg, Args, Primitive};
 use norm_rs::{Attr, DataType, Engine, ErrorKind, Memory, MemoryDesc, Stream};
 
 const ROWS: usize = 2;
@@ -115,6 +115,74 @@ fn a_gate_multiplies_and_has_a_gradient() {
     close(diff_gate.as_slice::<f32>().unwrap(), &want);
 }
 
+const OUTPUTS: [Arg; 4] = [Arg::Dst, Arg::ResidualDst, Arg::DiffSrc, Arg::DiffGate];
+
+/// The outputs of a primitive, one of which may overwrite an input.
+fn outputs(w: &World, primitive: &Primitive, shared: Option<(Arg, Arg)>) -> [Option<Vec<f32>>; 4] {
+    let inputs = [
+        (Arg::Src, X),
+        (Arg::Residual, R),
+        (Arg::Gate, W),
+        (Arg::DiffDst, R),
+        (Arg::DiffResidualDst, W),
+    ];
+    let variance = Memory::from_slice(&w.engine, &w.stats, &[1.5f32, 0.5]).unwrap();
+    let has = |arg: Arg| primitive.arg_desc(arg).unwrap().is_some();
+    let mut memories = Vec::new();
+    for (arg, values) in inputs.into_iter().filter(|(arg, _)| has(*arg)) {
+        let mut memory = Memory::new(&w.engine, &w.rows).unwrap();
+        memory.copy_from_slice(&values).unwrap();
+        memories.push((arg, memory));
+    }
+    let own = |arg: &Arg| has(*arg) && shared.is_none_or(|(_, output)| output != *arg);
+    for arg in OUTPUTS.into_iter().filter(own) {
+        memories.push((arg, Memory::new(&w.engine, &w.rows).unwrap()));
+    }
+    let mut args = Args::new();
+    for (arg, memory) in &mut memories {
+        args = match shared {
+            Some((input, output)) if input == *arg => args.in_place(input, output, memory),
+            _ if primitive.writes(*arg) => args.output(*arg, memory),
+            _ => args.input(*arg, memory),
+        };
+    }
+    if has(Arg::Variance) {
+        args = args.input(Arg::Variance, &variance);
+    }
+    primitive.execute(&w.stream, args).unwrap();
+    OUTPUTS.map(|arg| {
+        let place = shared.filter(|(_, output)| *output == arg).map_or(arg, |(input, _)| input);
+        let found = memories.iter().find(|(arg, _)| *arg == place);
+        found.map(|(_, memory)| memory.as_slice::<f32>().unwrap().to_vec())
+    })
+}
+
+/// An output overwrites an input, with the same bits.
+#[test]
+fn outputs_overwrite_inputs() {
+    let w = world();
+    let mut attr = Attr::new().unwrap();
+    attr.set_residual(&w.rows, Some(&w.rows), ResidualRounding::Exact).unwrap();
+    attr.set_gate(&w.rows, Gating::Logistic).unwrap();
+    let flags = Flags::RMS_NORM | Flags::GATE_OUTPUT;
+    let forward = Forward::inference(&w.engine, &w.rows).flags(flags).attr(&attr).build().unwrap();
+    let backward = Backward::new(&w.engine, &w.rows).flags(flags).attr(&attr).build().unwrap();
+    let (forward, backward) = (forward.primitive(), backward.primitive());
+    for (primitive, input, output) in [
+        (forward, Arg::Src, Arg::Dst),
+        (forward, Arg::Residual, Arg::Dst),
+        (forward, Arg::Gate, Arg::Dst),
+        (forward, Arg::Src, Arg::ResidualDst),
+        (forward, Arg::Residual, Arg::ResidualDst),
+        (backward, Arg::DiffDst, Arg::DiffSrc),
+        (backward, Arg::DiffResidualDst, Arg::DiffSrc),
+        (backward, Arg::Gate, Arg::DiffGate),
+    ] {
+        let shared = outputs(&w, primitive, Some((input, output)));
+        assert_eq!(shared, outputs(&w, primitive, None), "{output:?} overwrites {input:?}");
+    }
+}
+
 #[test]
 fn flags_and_partial_norms_change_the_formula() {
     let w = world();
@@ -163,24 +231,28 @@ fn dynamic_zero_points_are_written() {
     assert!(points.as_slice::<i32>().unwrap().iter().all(|point| (1..255).contains(point)));
 }
 
+/// Errors have the names of this crate.
 #[test]
 fn contradictions_are_errors() {
     let w = world();
-    let refused = |flags, attr: Option<&Attr>| {
+    let refused = |flags, attr: Option<&Attr>, names: &[&str]| {
         let norm = Forward::inference(&w.engine, &w.rows).flags(flags);
         let error = attr.map_or(norm, |attr| norm.attr(attr)).build().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArguments, "{error}");
+        let said = error.to_string();
+        assert!(names.iter().all(|name| said.contains(name)), "{said}");
+        assert!(!said.contains("use_") && !said.contains("norm_"), "{said}");
     };
-    refused(Flags::GATE_OUTPUT, None);
-    refused(Flags::SCALE_PLUS_ONE, None);
+    refused(Flags::GATE_OUTPUT, None, &["Flags::GATE_OUTPUT", "Attr::set_gate"]);
+    refused(Flags::SCALE_PLUS_ONE, None, &["flags: Flags::SCALE_PLUS_ONE needs Flags::SCALE"]);
     let mut gate = Attr::new().unwrap();
     gate.set_gate(&w.rows, Gating::Logistic).unwrap();
-    refused(Flags::NONE, Some(&gate));
-    refused(Flags::GATE_OUTPUT | Flags::GATE_INPUT, Some(&gate));
+    refused(Flags::NONE, Some(&gate), &["attr: ", "Flags::GATE_INPUT", "Flags::GATE_OUTPUT"]);
+    refused(Flags::GATE_OUTPUT | Flags::GATE_INPUT, Some(&gate), &["Flags::GATE_INPUT"]);
     let mut partial = Attr::new().unwrap();
     partial.set_partial_norm(COLS + 1).unwrap();
-    refused(Flags::RMS_NORM, Some(&partial));
-    refused(Flags::NONE, Some(&partial));
+    refused(Flags::RMS_NORM, Some(&partial), &["attr: ", "5", "4"]);
+    refused(Flags::NONE, Some(&partial), &["attr: ", "Flags::RMS_NORM"]);
     let mut scales = Attr::new().unwrap();
     let bytes = MemoryDesc::dense(&[ROWS, COLS], DataType::S8).unwrap();
     scales.set_dynamic_scales(DynamicScale::Largest(DataType::F32), 3, 2).unwrap();

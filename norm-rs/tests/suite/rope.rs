@@ -180,7 +180,15 @@ fn wrong_problems_are_refused() -> Result<()> {
     assert!(
         error.kind() == ErrorKind::InvalidArguments && error.to_string().contains("rotary_dims")
     );
-    let rope = Forward::new(&engine, Pairing::HalfSplit, &heads, &tokens).build()?;
+    // Rope has flags in C only.
+    let norm = Norm { epsilon: 0.0, scale: None, scale_plus_one: true, rounded: false };
+    let rope = || Forward::new(&engine, Pairing::HalfSplit, &heads, &tokens);
+    let error = rope().norm(norm).build().expect_err("no scale");
+    let expected = "norm: scale_plus_one needs a scale; pass its descriptor as Norm::scale";
+    assert_eq!((error.to_string().as_str(), error.argument()), (expected, Some("norm")));
+    let error = rope().sections(&[HEAD / 2], true).build().expect_err("one section");
+    assert_eq!(error.argument(), Some("sections"), "{error}");
+    let rope = rope().build()?;
     let desc = MemoryDesc::dense(&[HEAD / 2], DataType::F64)?;
     let angles = Memory::from_slice(&engine, &desc, &[1.0f64; HEAD / 2])?;
     let positions = Memory::from_slice(&engine, &tokens, &[0i32, 1, 2, -1, 4])?;

@@ -335,10 +335,7 @@ fn messages_say_what_to_change() {
             rms_norm(&src, 0, NONE, None, 1e-5, &mut dst),
             "cols is 0; pass the number of elements of a row",
         ),
-        (
-            rms_norm(&src, 4, NONE, None, 1e-5, &mut dst),
-            "src has 6 elements, not whole rows of 4 (cols)",
-        ),
+        (rms_norm(&src, 4, NONE, None, 1e-5, &mut dst), "src has 6 elements; pass rows x 4 (cols)"),
         (
             rms_norm(&src, 3, NONE, None, 1e-5, &mut dst[..5]),
             "dst has 5 elements; pass 2 rows of 3, 6 elements",

@@ -129,7 +129,7 @@ fn wrong_lengths_are_named_and_nothing_is_written() {
     let zero = message(softmax(&src, 0, &mut dst));
     assert_eq!(zero, "cols is 0; pass the number of elements of a row");
     let part = message(softmax(&src, 4, &mut dst));
-    assert_eq!(part, "src has 6 elements, not whole rows of 4 (cols)");
+    assert_eq!(part, "src has 6 elements; pass rows x 4 (cols)");
     let short = message(log_softmax(&src, 3, &mut dst[..3]));
     assert_eq!(short, "dst has 3 elements; pass 2 rows of 3, 6 elements");
     let short = message(softmax_backward(&src, 3, &src[..3], &mut dst));
@@ -137,7 +137,7 @@ fn wrong_lengths_are_named_and_nothing_is_written() {
     let short = message(log_softmax_backward(&src, 3, &src, &mut dst[..3]));
     assert_eq!(short, "diff_src has 3 elements; pass 2 rows of 3, 6 elements");
     let part = message(softmax_in_place(&mut dst, 4));
-    assert_eq!(part, "src_dst has 6 elements, not whole rows of 4 (cols)");
+    assert_eq!(part, "src_dst has 6 elements; pass rows x 4 (cols)");
     let short = message(softmax_backward_in_place(&src, 3, &mut dst[..3]));
     assert_eq!(short, "diff has 3 elements; pass 2 rows of 3, 6 elements");
     assert_eq!(dst, [9.0; 6]);
