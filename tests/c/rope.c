@@ -389,6 +389,28 @@ static void wrong_positions(void) {
     MUST(norm_primitive_desc_destroy(pd));
 }
 
+/* Tokens without heads: their positions are rows of no table, and no implementation reads one. */
+static void without_heads(void) {
+    static float table[8 * PAIRS];
+    const norm_dim_t none[] = {T, 0, D}, table_dims[] = {8, PAIRS};
+    norm_memory_desc_t desc = desc_of(3, none, norm_f32);
+    norm_memory_desc_t at = desc_of(2, position_dims, norm_s32);
+    norm_memory_desc_t rows = desc_of(2, table_dims, norm_f32);
+    norm_primitive_desc_t pd = NULL;
+    MUST(norm_rope_forward_primitive_desc_create(&pd, engine, norm_forward_inference,
+            norm_rope_half_split, norm_rope_from_tables, desc, desc, at, -1, rows, NULL, D, 1, 0,
+            NULL, 0, 0, NULL));
+    const argument_t args[] = {{NORM_ARG_SRC, src}, {NORM_ARG_DST, dst},
+            {NORM_ARG_POSITIONS, positions}, {NORM_ARG_ROPE_COS, table}, {NORM_ARG_ROPE_SIN, table}};
+    do {
+        EXPECT(execute(pd, 5, args) == norm_success);
+    } while (norm_primitive_desc_next_impl(pd) == norm_success);
+    MUST(norm_primitive_desc_destroy(pd));
+    MUST(norm_memory_desc_destroy(desc));
+    MUST(norm_memory_desc_destroy(at));
+    MUST(norm_memory_desc_destroy(rows));
+}
+
 int main(void) {
     float magnitude = 0;
     MUST(norm_engine_create(&engine, norm_cpu, 0));
@@ -422,6 +444,7 @@ int main(void) {
         slots(0);
         slots(1);
         wrong_positions();
+        without_heads();
         scores();
     }
     MUST(norm_set_max_cpu_isa(norm_cpu_isa_default));

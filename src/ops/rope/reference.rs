@@ -133,7 +133,9 @@ impl Implementation for Reference {
                 std::slice::from_raw_parts_mut(angles_at, 2 * source.width),
             )
         };
-        for token in 0..plan.tokens {
+        // The positions of tokens without heads were not checked.
+        let tokens = if plan.heads == 0 { 0 } else { plan.tokens };
+        for token in 0..tokens {
             let mut parts = [0; MOST_SECTIONS];
             for (part, position) in parts.iter_mut().enumerate().take(positions.parts) {
                 // SAFETY: the execution's buffers were checked.
