@@ -196,6 +196,23 @@ static void norms(norm_data_type_t type, int layout) {
     }
 }
 
+/* The gradient of the sum in another type than diff_src. */
+static void refused_gradient(norm_memory_desc_t rows, norm_memory_desc_t half) {
+    static const case_t of_residual = {"gradient of residual",
+            {NORM_ARG_SRC, NORM_ARG_DIFF_DST, NORM_ARG_DIFF_RESIDUAL_DST, NORM_ARG_VARIANCE},
+            {NORM_ARG_DIFF_SRC}, {{0}}};
+    norm_primitive_attr_t attr = NULL;
+    norm_primitive_desc_t pd = NULL;
+    MUST(norm_primitive_attr_create(&attr));
+    MUST(norm_primitive_attr_set_residual(attr, rows, rows, norm_residual_rounded));
+    MUST(norm_layer_normalization_backward_primitive_desc_create(&pd, engine, norm_backward, half,
+            rows, rows, NULL, epsilon, norm_rms_norm, NULL, attr));
+    refuse(&of_residual, pd, NORM_ARG_DIFF_RESIDUAL_DST, NORM_ARG_DIFF_SRC,
+            "DIFF_RESIDUAL_DST and DIFF_SRC share a buffer, but differ in data type or layout");
+    MUST(norm_primitive_desc_destroy(pd));
+    MUST(norm_primitive_attr_destroy(attr));
+}
+
 static void refused_norms(void) {
     const norm_dim_t dims[] = {2, 8, 16};
     norm_memory_desc_t rows = desc_of(norm_f32, 3, dims, 0), other = desc_of(norm_f32, 3, dims, 2);
@@ -216,7 +233,12 @@ static void refused_norms(void) {
                     "share a buffer, but differ in data type or layout");
             MUST(norm_primitive_desc_destroy(pd));
         }
+        pd = norm_of(groups, 1, rows, rows, norm_residual_exact, norm_gate_output);
+        refuse(&around_gradient, pd, NORM_ARG_DIFF_SRC, NORM_ARG_DIFF_GATE,
+                "DIFF_SRC and DIFF_GATE are outputs and share a buffer");
+        MUST(norm_primitive_desc_destroy(pd));
     }
+    refused_gradient(rows, half);
     MUST(norm_memory_desc_destroy(rows));
     MUST(norm_memory_desc_destroy(other));
     MUST(norm_memory_desc_destroy(half));

@@ -9,3 +9,4 @@ mod exports;
 mod memcheck;
 mod programs;
 mod toolchain;
+mod verbose;

@@ -200,7 +200,7 @@ impl Normalization {
 
     /// Rejects buffers that overlap in a way that no order of steps allows.
     pub(crate) fn check_shared(&self, arguments: &Arguments) -> Result<()> {
-        if self.attr.around.residual.is_none() && self.attr.around.gate.is_none() {
+        if self.around.residual.is_none() && self.around.gate.is_none() {
             return Ok(());
         }
         // An input and an output may share a buffer if elements are at the same offsets.
