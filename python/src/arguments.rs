@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyList, PyTuple};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyTuple};
 
 /// Converts the value of a parameter.
 pub(crate) fn convert<'a, 'py, T: FromPyObject<'a, 'py>>(
@@ -15,12 +15,12 @@ pub(crate) fn convert<'a, 'py, T: FromPyObject<'a, 'py>>(
         if error.is_instance_of::<PyOverflowError>(value.py()) {
             return PyValueError::new_err(format!("{name} is {value}: pass {pass}"));
         }
-        PyTypeError::new_err(format!("{name} is {}: pass {pass}", kind(value)))
+        PyTypeError::new_err(format!("{name} is {}: pass {pass}", described(value)))
     })
 }
 
 /// What kind of object a value is, with an article: "an int", or "None".
-pub(crate) fn kind(value: &Bound<'_, PyAny>) -> String {
+pub(crate) fn described(value: &Bound<'_, PyAny>) -> String {
     if value.is_none() {
         return "None".to_owned();
     }
@@ -44,16 +44,82 @@ pub(crate) fn plain_epsilon(value: &Bound<'_, PyAny>) -> PyResult<f64> {
     convert("epsilon", value, "a number, such as 1e-5")
 }
 
-pub(crate) fn axis(value: &Bound<'_, PyAny>) -> PyResult<i64> {
-    convert("axis", value, "an int, the one dimension of the rows")
+/// Defines a function for each parameter that converts its value: its type, and what to pass.
+macro_rules! parameters {
+    ($($name:ident: $type:ty, $pass:literal;)*) => {$(
+        pub(crate) fn $name(value: &Bound<'_, PyAny>) -> PyResult<$type> {
+            convert(stringify!($name), value, $pass)
+        }
+    )*};
 }
 
-pub(crate) fn groups(value: &Bound<'_, PyAny>) -> PyResult<usize> {
-    convert("groups", value, "an int, a divisor of the number of channels")
+/// As `parameters`, for strings, which belong to the value.
+macro_rules! names {
+    ($($name:ident: $type:ty, $pass:literal;)*) => {$(
+        pub(crate) fn $name<'a>(value: &'a Bound<'_, PyAny>) -> PyResult<$type> {
+            convert(stringify!($name), value, $pass)
+        }
+    )*};
 }
 
-pub(crate) fn rotary_dims(value: &Bound<'_, PyAny>) -> PyResult<usize> {
-    convert("rotary_dims", value, "an even int, the elements of a head that are rotated")
+names! {
+    activation: &'a str, "the name of a function, such as \"swish\"";
+    function: &'a str, "the name of a function in a str, such as \"add\" or \"relu\"";
+    kind: Option<&'a str>, "\"contiguous\", \"paged\" or \"ring\"";
+    packing: Option<&'a str>, "\"gate_first\", \"up_first\" or \"interleaved\"";
+    pairing: &'a str, "\"interleaved\", \"half_split\" or \"half_split_of_head\"";
+    scaling: &'a str, "the name of a scaling, such as \"linear\"";
+    strategy: &'a str, "the name of a strategy, such as \"entropy\"";
+}
+
+parameters! {
+    alpha: Option<f64>, "a number";
+    axis: i64, "an int, the one dimension of the rows";
+    base: f64, "a number above 1, such as 10000.0";
+    beta: Option<f64>, "a number";
+    data_only: bool, "True or False";
+    exact: bool, "True or False";
+    global_stats: bool, "True or False";
+    group: Option<usize>, "an int, or None for all of a row";
+    groups: usize, "an int, a divisor of the number of channels";
+    heads: Option<usize>, "an int above 0, the number of heads of keys and values";
+    inf_as_zero: bool, "True or False";
+    key_size: Option<usize>, "an int above 0, the elements in a head of keys";
+    layer: usize, "an int, 0 or more";
+    layers: usize, "an int above 0, the number of layers of the model";
+    length: usize, "an int, the number of tokens";
+    limit: Option<f64>, "a number above 0, or None for no limit";
+    magnitude: f64, "a number, the second result of rope_frequencies";
+    max_step: Option<usize>, "an int, or None for no limit";
+    max_window: usize, "an int, 1 or more";
+    measured: Option<f64>, "a number, such as float(entropy.mean())";
+    min_window: usize, "an int, 1 or more";
+    num_threads: i64, "an int, 1 to 255, or 0 for the default";
+    packed: bool, "True or False";
+    page_size: Option<usize>, "an int above 0, the tokens of a page";
+    pages: Option<usize>, "an int above 0, the number of pages in the pool";
+    previous: Option<usize>, "an int, the previous window, or None";
+    return_diff_mask: bool, "True or False";
+    return_entropy: bool, "True or False";
+    return_lse: bool, "True or False";
+    rms: bool, "True or False";
+    rotary_dims: usize, "an even int, the elements of a head that are rotated";
+    row: Option<usize>, "an int, 0 or more, or None for all rows";
+    scale: Option<f64>, "a number, the factor of the products, or None for 1/sqrt(D)";
+    sequence: i64, "the number that new_sequence or fork returned";
+    sequences: usize, "an int above 0, the most sequences at a time";
+    shift: f64, "a number, which is added to up";
+    smoothing: f64, "a number above 0, at most 1";
+    soft_cap: Option<f64>, "a number, or None for no cap";
+    step_tokens: Option<usize>, "an int above 0, the most rows of a step";
+    tokens: Option<usize>, "an int above 0, the most tokens of a sequence";
+    value_size: Option<usize>, "an int above 0, the elements in a head of values";
+    vocabulary: usize, "an int, the number of tokens in the vocabulary";
+}
+
+/// As [`rotary_dims`], where they are optional.
+pub(crate) fn rotated(value: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+    convert("rotary_dims", value, "an even int, or None for all elements of a head")
 }
 
 pub(crate) fn parameters(value: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
@@ -64,16 +130,43 @@ pub(crate) fn parameters(value: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
     )
 }
 
-/// The error for a scale that is no array: perhaps it is what other libraries call `normalized_shape`.
+/// The error for a scale or shift that is no array: perhaps it is epsilon, or a switch.
 pub(crate) fn parameter_error(name: &str, object: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
-    let is_shape = object.is_instance_of::<PyInt>()
+    let what = described(object);
+    if object.is_instance_of::<PyBool>() {
+        return PyTypeError::new_err(format!("{name} is {what}: pass an array, or leave it out"));
+    }
+    if object.is_instance_of::<PyFloat>() {
+        return PyTypeError::new_err(format!(
+            "{name} is {what}: pass an array, or epsilon={object} if that is meant"
+        ));
+    }
+    error
+}
+
+/// As [`parameter_error`], where the last dimension is normalized: perhaps it is what other libraries call
+/// `normalized_shape`.
+pub(crate) fn shape_error(name: &str, object: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
+    let is_shape = object.is_instance_of::<PyInt>() && !object.is_instance_of::<PyBool>()
         || object.is_instance_of::<PyList>()
         || object.is_instance_of::<PyTuple>();
     if name != "scale" || !is_shape {
-        return error;
+        return parameter_error(name, object, error);
     }
     PyTypeError::new_err(format!(
         "scale is {}: pass an array; there is no normalized_shape, because the last dimension of src is normalized",
-        kind(object)
+        described(object)
     ))
+}
+
+/// Refuses statistics that are None, although a function needs them.
+pub(crate) fn expect_statistics(
+    function: &str,
+    name: &str,
+    object: &Bound<'_, PyAny>,
+) -> PyResult<()> {
+    if !object.is_none() {
+        return Ok(());
+    }
+    Err(PyTypeError::new_err(format!("{name} is None: pass the array that {function} returned")))
 }

@@ -3,6 +3,7 @@
 use norm_rs::primitive::PropKind;
 use pyo3::prelude::*;
 
+use crate::arguments;
 use crate::attention_arguments::Keywords;
 use crate::attention_call::Call;
 
@@ -81,8 +82,8 @@ pub(crate) fn attention<'py>(
     v: &Bound<'py, PyAny>,
     causal: Option<&Bound<'py, PyAny>>,
     window: Option<&Bound<'py, PyAny>>,
-    scale: Option<f64>,
-    soft_cap: Option<f64>,
+    #[pyo3(from_py_with = arguments::scale)] scale: Option<f64>,
+    #[pyo3(from_py_with = arguments::soft_cap)] soft_cap: Option<f64>,
     sinks: Option<&Bound<'py, PyAny>>,
     alibi_slopes: Option<&Bound<'py, PyAny>>,
     mask: Option<&Bound<'py, PyAny>>,
@@ -93,8 +94,8 @@ pub(crate) fn attention<'py>(
     page_table: Option<&Bound<'py, PyAny>>,
     key_scales: Option<&Bound<'py, PyAny>>,
     value_scales: Option<&Bound<'py, PyAny>>,
-    return_lse: bool,
-    return_entropy: bool,
+    #[pyo3(from_py_with = arguments::return_lse)] return_lse: bool,
+    #[pyo3(from_py_with = arguments::return_entropy)] return_entropy: bool,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let keywords = Keywords {
@@ -164,8 +165,8 @@ pub(crate) fn attention_backward<'py>(
     lse: &Bound<'py, PyAny>,
     causal: Option<&Bound<'py, PyAny>>,
     window: Option<&Bound<'py, PyAny>>,
-    scale: Option<f64>,
-    soft_cap: Option<f64>,
+    #[pyo3(from_py_with = arguments::scale)] scale: Option<f64>,
+    #[pyo3(from_py_with = arguments::soft_cap)] soft_cap: Option<f64>,
     sinks: Option<&Bound<'py, PyAny>>,
     alibi_slopes: Option<&Bound<'py, PyAny>>,
     mask: Option<&Bound<'py, PyAny>>,
@@ -173,7 +174,7 @@ pub(crate) fn attention_backward<'py>(
     key_lengths: Option<&Bound<'py, PyAny>>,
     query_offsets: Option<&Bound<'py, PyAny>>,
     key_offsets: Option<&Bound<'py, PyAny>>,
-    return_diff_mask: bool,
+    #[pyo3(from_py_with = arguments::return_diff_mask)] return_diff_mask: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let keywords = Keywords {
         causal,

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::call::Given;
 use crate::elementwise::named;
-use crate::tensor::{Dims, MAKE_CONTIGUOUS, Tensor, tuple};
+use crate::tensor::{Dims, MAKE_CONTIGUOUS, Tensor, tuple, type_name};
 
 /// Element types of queries and results.
 pub(crate) const FLOATS: &[DataType] = &[DataType::F32, DataType::Bf16, DataType::F16];
@@ -278,7 +278,13 @@ pub(crate) fn mask4<'a, 'py>(
     full: [usize; 4],
 ) -> PyResult<Bound4<'a, 'py>> {
     let tensor = Tensor::read_mask("mask", object)?;
-    tensor.expect_type(MASKS)?;
+    if !MASKS.contains(&tensor.data_type) {
+        return Err(PyTypeError::new_err(format!(
+            "mask has elements of {}: pass float32, bfloat16 or float16, which are added, or bool or uint8, where False \
+             and 0 hide a key",
+            type_name(tensor.data_type)
+        )));
+    }
     let mask = Bound4::new(Arg::AttnMask, tensor).widened();
     if mask.dims.len() > 4 || mask.dims.iter().zip(full).any(|(&own, all)| own != 1 && own != all) {
         return Err(PyValueError::new_err(format!(

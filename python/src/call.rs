@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::arguments::parameter_error;
+use crate::arguments::shape_error;
 use crate::errors::to_python;
 use crate::layout::{MAX_JOINED, check_overlaps, join};
 use crate::options::{Keywords, Options};
@@ -130,7 +130,7 @@ impl<'a, 'py> Call<'a, 'py> {
         for (arg, object, flag) in given {
             let Some(object) = object else { continue };
             let tensor = Tensor::read(arg.name(), object)
-                .map_err(|error| parameter_error(arg.name(), object, error))?;
+                .map_err(|error| shape_error(arg.name(), object, error))?;
             tensor.expect_type(PARAMETERS)?;
             self.expect_cols(&tensor)?;
             if let Some((_, scale)) = self.inputs.iter().find(|(arg, _)| *arg == Arg::Scale) {

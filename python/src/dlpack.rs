@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{ffi, intern};
 
-use crate::arguments::kind;
+use crate::arguments::described;
 use crate::tensor::{Bools, Dims, Library, Tensor, check_alignment, layout, wrong_type};
 
 /// Element types and their codes and bits in DLPack.
@@ -62,7 +62,7 @@ pub(crate) fn read<'a, 'py>(
     if !object.hasattr(intern!(object.py(), "__dlpack__"))? {
         return Err(PyTypeError::new_err(format!(
             "{name} is {}: pass an array that supports DLPack, such as a NumPy array or a PyTorch tensor",
-            kind(object),
+            described(object),
         )));
     }
     reject_negated(name, object)?;

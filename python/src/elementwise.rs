@@ -7,8 +7,10 @@ use norm_rs::primitive::{Arg, PropKind};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::arguments;
 use crate::call::{Given, compute};
 use crate::functions;
+use crate::hints;
 use crate::layout::check_overlaps;
 use crate::output::{Output, allocate, expect_out};
 use crate::plan::{Addresses, Operand, Operation, Problem, Strides};
@@ -63,14 +65,9 @@ pub(crate) fn named<T: Copy>(parameter: &str, name: &str, names: &[(&str, T)]) -
     };
     let found = names.iter().find(|(own, _)| [name, other].contains(own));
     found.map(|(_, value)| *value).ok_or_else(|| {
-        let has = |name: &str| names.iter().any(|(own, _)| *own == name);
-        let hint = match name {
-            "gelu" if has("gelu_erf") => "; gelu is gelu_erf, its approximation gelu_tanh",
-            "softplus" if has("soft_relu") => "; softplus is soft_relu",
-            _ => "",
-        };
         let names: Vec<&str> = names.iter().map(|(own, _)| *own).collect();
-        let names = names.join(", ");
+        let hint = hints::of_value(name, &names).map(|hint| format!("; {hint}"));
+        let (hint, names) = (hint.unwrap_or_default(), names.join(", "));
         PyValueError::new_err(format!("{parameter} is {name:?}: pass one of {names}{hint}"))
     })
 }
@@ -142,9 +139,9 @@ pub(crate) fn run(
 #[pyo3(signature = (src, function, alpha=None, beta=None, *, out=None))]
 pub(crate) fn eltwise<'py>(
     src: &Bound<'py, PyAny>,
-    function: &str,
-    alpha: Option<f64>,
-    beta: Option<f64>,
+    #[pyo3(from_py_with = arguments::function)] function: &str,
+    #[pyo3(from_py_with = arguments::alpha)] alpha: Option<f64>,
+    #[pyo3(from_py_with = arguments::beta)] beta: Option<f64>,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let operation = functions::operation(function, alpha, beta)?;
@@ -178,9 +175,9 @@ pub(crate) fn eltwise<'py>(
 pub(crate) fn eltwise_backward<'py>(
     diff_dst: &Bound<'py, PyAny>,
     src: &Bound<'py, PyAny>,
-    function: &str,
-    alpha: Option<f64>,
-    beta: Option<f64>,
+    #[pyo3(from_py_with = arguments::function)] function: &str,
+    #[pyo3(from_py_with = arguments::alpha)] alpha: Option<f64>,
+    #[pyo3(from_py_with = arguments::beta)] beta: Option<f64>,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let operation = functions::operation(function, alpha, beta)?;
@@ -216,7 +213,7 @@ pub(crate) fn eltwise_backward<'py>(
 pub(crate) fn binary<'py>(
     src0: &Bound<'py, PyAny>,
     src1: &Bound<'py, PyAny>,
-    function: &str,
+    #[pyo3(from_py_with = arguments::function)] function: &str,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let function = named("function", function, &BINARY)?;

@@ -5,14 +5,13 @@ use pyo3::exceptions::{PyMemoryError, PyNotImplementedError, PyRuntimeError, PyV
 use pyo3::prelude::*;
 
 /// How messages begin in C, and in Python; the first that fits counts.
-const BEGINNINGS: [(&str, &str); 13] = [
+const BEGINNINGS: [(&str, &str); 12] = [
     ("flags: scale_plus_one needs use_scale", "scale_plus_one needs scale"),
     ("attr: a partial norm needs the flag rms_norm", "partial needs RMS normalization"),
     ("attr: a partial norm", "partial: a partial norm"),
     ("attr: ", ""),
     ("flags: ", ""),
     ("alg_kind: eltwise_", "function: "),
-    ("num_parameters: ", "parameters: "),
     ("count: ", "sequences: "),
     ("kv_heads: ", "heads: "),
     ("queries: ", "q: "),

@@ -56,8 +56,8 @@ pub(crate) fn explain<'py>(
     src: &Bound<'py, PyAny>,
     scale: Given<'_, 'py>,
     #[pyo3(from_py_with = arguments::plain_epsilon)] epsilon: f64,
-    rms: bool,
-    row: Option<usize>,
+    #[pyo3(from_py_with = arguments::rms)] rms: bool,
+    #[pyo3(from_py_with = arguments::row)] row: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let tensor = Tensor::read("src", src)?;
     tensor.expect_type(BACKWARD)?;
@@ -66,7 +66,11 @@ pub(crate) fn explain<'py>(
             "src has no dimensions: pass an array with at least one",
         ));
     }
-    let scale = scale.map(|scale| Tensor::read("scale", scale)).transpose()?;
+    let read = |scale| {
+        let scale_or = |error| arguments::shape_error("scale", scale, error);
+        Tensor::read("scale", scale).map_err(scale_or)
+    };
+    let scale = scale.map(read).transpose()?;
     if let Some(scale) = &scale {
         scale.expect_type(&[DataType::F32, DataType::Bf16, DataType::F16])?;
         scale

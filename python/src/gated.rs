@@ -7,6 +7,7 @@ use norm_rs::primitive::{Arg, PropKind};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::arguments;
 use crate::call::Given;
 use crate::elementwise::{named, output, run};
 use crate::layout::check_overlaps;
@@ -123,11 +124,11 @@ fn inputs<'a, 'py>(
 pub(crate) fn gated<'py>(
     src: &Bound<'py, PyAny>,
     up: Option<&Bound<'py, PyAny>>,
-    activation: &str,
-    packing: Option<&str>,
-    alpha: Option<f64>,
-    limit: Option<f64>,
-    shift: f64,
+    #[pyo3(from_py_with = arguments::activation)] activation: &str,
+    #[pyo3(from_py_with = arguments::packing)] packing: Option<&str>,
+    #[pyo3(from_py_with = arguments::alpha)] alpha: Option<f64>,
+    #[pyo3(from_py_with = arguments::limit)] limit: Option<f64>,
+    #[pyo3(from_py_with = arguments::shift)] shift: f64,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let keywords = Keywords { activation, packing, alpha, limit, shift };
@@ -166,11 +167,11 @@ pub(crate) fn gated_backward<'py>(
     diff_dst: &Bound<'py, PyAny>,
     src: &Bound<'py, PyAny>,
     up: Option<&Bound<'py, PyAny>>,
-    activation: &str,
-    packing: Option<&str>,
-    alpha: Option<f64>,
-    limit: Option<f64>,
-    shift: f64,
+    #[pyo3(from_py_with = arguments::activation)] activation: &str,
+    #[pyo3(from_py_with = arguments::packing)] packing: Option<&str>,
+    #[pyo3(from_py_with = arguments::alpha)] alpha: Option<f64>,
+    #[pyo3(from_py_with = arguments::limit)] limit: Option<f64>,
+    #[pyo3(from_py_with = arguments::shift)] shift: f64,
 ) -> PyResult<Bound<'py, PyAny>> {
     let keywords = Keywords { activation, packing, alpha, limit, shift };
     let operation = keywords.operation(up.is_some())?;

@@ -90,7 +90,11 @@ impl<'a, 'py> Call<'a, 'py> {
 
     fn input(&mut self, arg: Arg, flag: Flags, object: Given<'a, 'py>) -> PyResult<()> {
         let Some(object) = object else { return Ok(()) };
-        let tensor = Tensor::read(arg.name(), object)?;
+        let name = arg.name();
+        let tensor = Tensor::read(name, object).map_err(|error| match arg {
+            Arg::Scale | Arg::Shift => arguments::parameter_error(name, object, error),
+            _ => error,
+        })?;
         self.check(arg, &tensor)?;
         self.flags |= flag;
         self.inputs.push((arg, tensor));
@@ -188,7 +192,7 @@ pub(crate) fn group_norm<'py>(
     scale: Option<&Bound<'py, PyAny>>,
     shift: Option<&Bound<'py, PyAny>>,
     #[pyo3(from_py_with = arguments::plain_epsilon)] epsilon: f64,
-    rms: bool,
+    #[pyo3(from_py_with = arguments::rms)] rms: bool,
     mean: Option<&Bound<'py, PyAny>>,
     variance: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
@@ -236,7 +240,7 @@ pub(crate) fn group_norm_training<'py>(
     scale: Option<&Bound<'py, PyAny>>,
     shift: Option<&Bound<'py, PyAny>>,
     #[pyo3(from_py_with = arguments::plain_epsilon)] epsilon: f64,
-    rms: bool,
+    #[pyo3(from_py_with = arguments::rms)] rms: bool,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let [dst, mean, variance] = if rms {
@@ -295,14 +299,19 @@ pub(crate) fn group_norm_backward<'py>(
     scale: Option<&Bound<'py, PyAny>>,
     shift: Option<&Bound<'py, PyAny>>,
     #[pyo3(from_py_with = arguments::plain_epsilon)] epsilon: f64,
-    rms: bool,
-    global_stats: bool,
-    data_only: bool,
+    #[pyo3(from_py_with = arguments::rms)] rms: bool,
+    #[pyo3(from_py_with = arguments::global_stats)] global_stats: bool,
+    #[pyo3(from_py_with = arguments::data_only)] data_only: bool,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     if mean.is_none() != rms {
-        return Err(PyValueError::new_err("mean must be an array, or None with rms"));
+        return Err(PyValueError::new_err(if rms {
+            "mean is given, and rms has none: pass None"
+        } else {
+            "mean is None: pass the array that group_norm_training returned, or rms=True if it returned none"
+        }));
     }
+    arguments::expect_statistics("group_norm_training", "variance", variance)?;
     let [diff_src, diff_scale, diff_shift] = outs(out, "diff_src, diff_scale, diff_shift")?;
     let parameters = [
         (Arg::DiffScale, "out[1]", &diff_scale, "scale", scale.is_some() && !data_only),

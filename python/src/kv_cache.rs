@@ -7,22 +7,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use norm_rs::kv_cache::{KvCache, Rows, Sequence};
-use norm_rs::primitive::Arg;
 use norm_rs::sdpa::Window;
 use norm_rs::{DataType, Engine, Result, Stream};
-use pyo3::exceptions::{PyNotImplementedError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
+use crate::arguments;
 use crate::attention::forward;
 use crate::attention_arguments::{FLOATS, Keywords, four};
 use crate::attention_call::{Call, Keys};
 use crate::cache_arguments::{Rows4, data_type, each, numbers};
-use crate::cache_rope::{Rotated, lend};
+use crate::cache_attend::{Attend, longest, sequences as all_of};
+use crate::cache_limits::{Limits, needed, no_page, refuse};
+use crate::cache_rope::Rotated;
 use crate::call::Given;
 use crate::elementwise::named;
 use crate::errors::to_python;
-use crate::plan::{Addresses, Problem, execute};
 use crate::rope::Angles;
 use crate::windows::window;
 
@@ -65,41 +66,13 @@ pub(crate) struct PyKvCache {
     cache: Mutex<KvCache>,
     /// The rows of the open step, 0 if there is none. Only used under the lock.
     open: AtomicUsize,
+    limits: Limits,
     heads: usize,
     sizes: (usize, usize),
     data_type: DataType,
     /// The number of tokens that the pages of a sequence can hold.
     room: usize,
     window: (Window, usize),
-}
-
-fn sequences(cache: &KvCache, numbers: &[Option<i64>]) -> Vec<Sequence> {
-    let sequence = |number: &Option<i64>| number.map_or(Sequence::NONE, |n| cache.sequence(n));
-    numbers.iter().map(sequence).collect()
-}
-
-/// A call of attention, without Python objects.
-struct Attend<'x> {
-    problem: Problem,
-    addresses: Addresses,
-    layer: usize,
-    numbers: &'x [Option<i64>],
-}
-
-// SAFETY: as for `Rows4`; the addresses are those of arrays and results.
-unsafe impl Send for Attend<'_> {}
-
-impl Attend<'_> {
-    fn run(mut self, cache: &mut KvCache) -> Result<()> {
-        let list = sequences(cache, self.numbers);
-        let lent = cache.sdpa_args(self.layer, &list)?.raw()?;
-        // The rows of these sequences come first.
-        let short = (&[Arg::PageTable, Arg::KeyLengths][..], list.len());
-        lend(&mut self.problem, &mut self.addresses, lent, short);
-        // SAFETY: the call keeps the arrays alive. Arrays and tensors of the cache have these layouts; the cache is
-        // borrowed exclusively, and results overlap nothing.
-        unsafe { execute(&self.problem, &self.addresses) }
-    }
 }
 
 impl PyKvCache {
@@ -111,6 +84,24 @@ impl PyKvCache {
     ) -> PyResult<R> {
         let locked = || f(&mut self.cache.lock().unwrap_or_else(PoisonError::into_inner));
         py.detach(locked).map_err(|error| to_python(&error))
+    }
+
+    /// An error that says which limit to raise, or else the given one.
+    fn or(
+        &self,
+        py: Python<'_>,
+        error: PyErr,
+        better: impl FnOnce(&KvCache) -> Option<PyErr> + Send,
+    ) -> PyErr {
+        self.with(py, |cache| Ok(better(cache))).ok().flatten().unwrap_or(error)
+    }
+
+    /// The error for another sequence.
+    fn full(&self, py: Python<'_>, error: PyErr) -> PyErr {
+        if !error.is_instance_of::<PyMemoryError>(py) {
+            return error;
+        }
+        self.or(py, error, |cache| self.limits.sequence(cache))
     }
 
     /// As `with`, for a call that ends the step.
@@ -127,48 +118,36 @@ impl PyKvCache {
     }
 }
 
-impl PyKvCache {
-    /// The length of the longest of the sequences if there is a mask, else 0.
-    fn longest(
-        &self,
-        py: Python<'_>,
-        mask: Given<'_, '_>,
-        numbers: &[Option<i64>],
-    ) -> PyResult<usize> {
-        if mask.is_none() {
-            return Ok(0);
-        }
-        let numbers = numbers.iter().flatten();
-        self.with(py, |cache| {
-            numbers
-                .map(|number| cache.length(cache.sequence(*number)))
-                .try_fold(0, |most, length| Ok(most.max(length?)))
-        })
-    }
-}
-
 #[pymethods]
 impl PyKvCache {
     #[new]
-    #[pyo3(signature = (kind, *, tokens, heads, key_size, value_size=None, dtype=None, layers=1, sequences=1,
-                        step_tokens=None, page_size=None, pages=None, window=None),
+    #[pyo3(signature = (kind=None, *unnamed, tokens=None, heads=None, key_size=None, value_size=None, dtype=None, layers=1,
+                        sequences=1, step_tokens=None, page_size=None, pages=None, window=None, **others),
            text_signature = "(kind, *, tokens, heads, key_size, value_size=None, dtype=None, layers=1, sequences=1, \
                              step_tokens=None, page_size=None, pages=None, window=None)")]
     #[expect(clippy::too_many_arguments, reason = "the parameters of the Python class")]
     fn new(
-        kind: &str,
-        tokens: usize,
-        heads: usize,
-        key_size: usize,
-        value_size: Option<usize>,
+        py: Python<'_>,
+        #[pyo3(from_py_with = arguments::kind)] kind: Option<&str>,
+        unnamed: &Bound<'_, PyTuple>,
+        #[pyo3(from_py_with = arguments::tokens)] tokens: Option<usize>,
+        #[pyo3(from_py_with = arguments::heads)] heads: Option<usize>,
+        #[pyo3(from_py_with = arguments::key_size)] key_size: Option<usize>,
+        #[pyo3(from_py_with = arguments::value_size)] value_size: Option<usize>,
         dtype: Given<'_, '_>,
-        layers: usize,
-        sequences: usize,
-        step_tokens: Option<usize>,
-        page_size: Option<usize>,
-        pages: Option<usize>,
+        #[pyo3(from_py_with = arguments::layers)] layers: usize,
+        #[pyo3(from_py_with = arguments::sequences)] sequences: usize,
+        #[pyo3(from_py_with = arguments::step_tokens)] step_tokens: Option<usize>,
+        #[pyo3(from_py_with = arguments::page_size)] page_size: Option<usize>,
+        #[pyo3(from_py_with = arguments::pages)] pages: Option<usize>,
         window: Given<'_, '_>,
+        others: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        refuse(&py.get_type::<Self>(), unnamed, others)?;
+        let (kind, heads) = (needed("kind", kind)?, needed("heads", heads)?);
+        let limits = Limits { tokens: needed("tokens", tokens)?, layers, sequences };
+        let key_size = needed("key_size", key_size)?;
+        let value_size = value_size.unwrap_or(key_size);
         let data_type = dtype.map(data_type).transpose()?.unwrap_or(DataType::F32);
         let (width, first_keys) = self::window(window)?;
         let kind = named("kind", kind, &[("contiguous", 0), ("paged", 1), ("ring", 2)])?;
@@ -190,8 +169,8 @@ impl PyKvCache {
                 1 => KvCache::paged(&engine, data_type, page),
                 _ => KvCache::ring(&engine, data_type, page, width),
             };
-            let builder = builder.layers(layers).heads(heads).key_size(key_size).tokens(tokens);
-            let builder = builder.value_size(value_size.unwrap_or(key_size)).sequences(sequences);
+            let builder = builder.layers(layers).heads(heads).key_size(key_size);
+            let builder = builder.tokens(limits.tokens).value_size(value_size).sequences(sequences);
             let mut builder = builder.pages(pages.unwrap_or(0)).first_tokens(first_keys);
             if let Some(step_tokens) = step_tokens {
                 builder = builder.step_tokens(step_tokens);
@@ -204,8 +183,9 @@ impl PyKvCache {
         Ok(Self {
             cache: Mutex::new(cache),
             open: AtomicUsize::new(0),
+            limits,
             heads,
-            sizes: (key_size, value_size.unwrap_or(key_size)),
+            sizes: (key_size, value_size),
             data_type,
             room: columns * page,
             window: (width, first_keys),
@@ -218,7 +198,8 @@ impl PyKvCache {
     /// -------
     /// int, a number that no other sequence of the cache has had or will have
     fn new_sequence(&self, py: Python<'_>) -> PyResult<i64> {
-        self.with(py, |cache| cache.new_sequence().map(Sequence::number))
+        let number = self.with(py, |cache| cache.new_sequence().map(Sequence::number));
+        number.map_err(|error| self.full(py, error))
     }
 
     /// Begins a sequence with the tokens of another. Both share all pages; a sequence that extends a shared
@@ -227,22 +208,41 @@ impl PyKvCache {
     /// Returns
     /// -------
     /// int
-    fn fork(&self, py: Python<'_>, sequence: i64) -> PyResult<i64> {
-        self.ending(py, |cache| cache.fork(cache.sequence(sequence)).map(Sequence::number))
+    fn fork(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = arguments::sequence)] sequence: i64,
+    ) -> PyResult<i64> {
+        let fork = |cache: &mut KvCache| cache.fork(cache.sequence(sequence));
+        let number = self.ending(py, |cache| fork(cache).map(Sequence::number));
+        number.map_err(|error| self.full(py, error))
     }
 
     /// Ends a sequence and frees the pages that no other sequence shares.
-    fn drop(&self, py: Python<'_>, sequence: i64) -> PyResult<()> {
+    fn drop(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = arguments::sequence)] sequence: i64,
+    ) -> PyResult<()> {
         self.ending(py, |cache| cache.drop_sequence(cache.sequence(sequence)))
     }
 
     /// Drops the tokens of a sequence from length on. A ring allows at least those of the last extension.
-    fn truncate(&self, py: Python<'_>, sequence: i64, length: usize) -> PyResult<()> {
+    fn truncate(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = arguments::sequence)] sequence: i64,
+        #[pyo3(from_py_with = arguments::length)] length: usize,
+    ) -> PyResult<()> {
         self.ending(py, |cache| cache.truncate(cache.sequence(sequence), length))
     }
 
     /// The number of tokens in a sequence.
-    fn length(&self, py: Python<'_>, sequence: i64) -> PyResult<usize> {
+    fn length(
+        &self,
+        py: Python<'_>,
+        #[pyo3(from_py_with = arguments::sequence)] sequence: i64,
+    ) -> PyResult<usize> {
         self.with(py, |cache| cache.length(cache.sequence(sequence)))
     }
 
@@ -265,9 +265,10 @@ impl PyKvCache {
         py: Python<'_>,
         sequences: &Bound<'_, PyAny>,
         tokens: &Bound<'_, PyAny>,
-        packed: bool,
+        #[pyo3(from_py_with = arguments::packed)] packed: bool,
     ) -> PyResult<()> {
         let numbers = numbers(sequences)?;
+        self.limits.check_entries(numbers.len())?;
         let mut counts = each::<usize>("tokens", tokens, numbers.len())?;
         if tokens.extract::<usize>().is_ok() {
             let all = numbers.iter().zip(&mut counts);
@@ -277,9 +278,9 @@ impl PyKvCache {
             Some(&rows) if rows > 0 && !packed => Rows::Padded(rows),
             _ => Rows::Packed,
         };
-        self.with(py, |cache| {
+        let extended = self.with(py, |cache| {
             let list: Vec<_> =
-                self::sequences(cache, &numbers).into_iter().zip(counts.iter().copied()).collect();
+                all_of(cache, &numbers).into_iter().zip(counts.iter().copied()).collect();
             cache.extend(&list, rows)?;
             let of_step = match rows {
                 Rows::Padded(rows) => rows * list.len(),
@@ -287,6 +288,10 @@ impl PyKvCache {
             };
             self.open.store(of_step, Ordering::Relaxed);
             Ok(())
+        });
+        extended.map_err(|error| match error.is_instance_of::<PyMemoryError>(py) {
+            true => no_page(&error.value(py).to_string()),
+            false => self.or(py, error, |cache| self.limits.tokens(cache, &numbers, &counts)),
         })
     }
 
@@ -305,8 +310,9 @@ impl PyKvCache {
         py: Python<'_>,
         k: Given<'_, '_>,
         v: Given<'_, '_>,
-        layer: usize,
+        #[pyo3(from_py_with = arguments::layer)] layer: usize,
     ) -> PyResult<()> {
+        self.limits.check_layer(layer)?;
         let read = |name, x: Option<_>| x.map(|x| four(name, x, FLOATS)).transpose();
         let (k, v) = (read("k", k)?, read("v", v)?);
         let given = [&k, &v].map(|x| x.as_ref().map(Rows4::new));
@@ -348,11 +354,11 @@ impl PyKvCache {
         &self,
         py: Python<'py>,
         k: &Bound<'py, PyAny>,
-        layer: usize,
+        #[pyo3(from_py_with = arguments::layer)] layer: usize,
         frequencies: Given<'_, 'py>,
-        pairing: &str,
-        rotary_dims: Option<usize>,
-        magnitude: f64,
+        #[pyo3(from_py_with = arguments::pairing)] pairing: &str,
+        #[pyo3(from_py_with = arguments::rotated)] rotary_dims: Option<usize>,
+        #[pyo3(from_py_with = arguments::magnitude)] magnitude: f64,
         cos: Given<'_, 'py>,
         sin: Given<'_, 'py>,
     ) -> PyResult<()> {
@@ -361,6 +367,7 @@ impl PyKvCache {
                 "rope does not quantize keys for a cache of int8 or float8_e4m3fn: rotate them with rope, and pass that to write",
             ));
         }
+        self.limits.check_layer(layer)?;
         let angles = Angles::new(frequencies, [cos, sin], pairing, rotary_dims, magnitude)?;
         let work = Rotated::new(k, &angles, (self.heads, self.sizes.0))?;
         let done = self.with(py, move |cache| {
@@ -401,21 +408,23 @@ impl PyKvCache {
         py: Python<'py>,
         q: &Bound<'py, PyAny>,
         sequences: &Bound<'py, PyAny>,
-        layer: usize,
+        #[pyo3(from_py_with = arguments::layer)] layer: usize,
         causal: Given<'_, 'py>,
         window: Given<'_, 'py>,
-        scale: Option<f64>,
-        soft_cap: Option<f64>,
+        #[pyo3(from_py_with = arguments::scale)] scale: Option<f64>,
+        #[pyo3(from_py_with = arguments::soft_cap)] soft_cap: Option<f64>,
         sinks: Given<'_, 'py>,
         alibi_slopes: Given<'_, 'py>,
         mask: Given<'_, 'py>,
         query_lengths: Given<'_, 'py>,
         query_offsets: Given<'_, 'py>,
-        return_lse: bool,
-        return_entropy: bool,
+        #[pyo3(from_py_with = arguments::return_lse)] return_lse: bool,
+        #[pyo3(from_py_with = arguments::return_entropy)] return_entropy: bool,
         out: Given<'_, 'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let numbers = &numbers(sequences)?;
+        self.limits.check_entries(numbers.len())?;
+        self.limits.check_layer(layer)?;
         let bottom_right = pyo3::types::PyString::new(py, "bottom_right").into_any();
         let keywords = Keywords {
             causal: causal.or(Some(&bottom_right)),
@@ -425,7 +434,10 @@ impl PyKvCache {
             sinks,
             alibi_slopes,
             mask,
-            mask_tokens: Some(self.longest(py, mask, numbers)?),
+            mask_tokens: Some(match mask {
+                Some(_) => self.with(py, |cache| longest(cache, numbers))?,
+                None => 0,
+            }),
             query_lengths,
             query_offsets,
             ..Keywords::default()

@@ -10,16 +10,21 @@ mod attention;
 mod attention_arguments;
 mod attention_call;
 mod cache_arguments;
+mod cache_attend;
+mod cache_limits;
 mod cache_mask;
 mod cache_rope;
 mod call;
 mod dlpack;
 mod elementwise;
+mod entries;
 mod errors;
 mod explain;
 mod functions;
 mod gated;
 mod groups;
+mod hint_tables;
+mod hints;
 mod kv_cache;
 mod layout;
 mod normalization;
@@ -81,6 +86,7 @@ mod _libnorm {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", crate::settings::version())
+        module.add("__version__", crate::settings::version())?;
+        crate::entries::replace(module, &module.py().get_type::<PyKvCache>())
     }
 }

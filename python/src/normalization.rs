@@ -162,7 +162,7 @@ pub(crate) fn layer_norm<'py>(
             "{missing} is missing: pass both mean and variance, or neither to compute them"
         )));
     }
-    let keywords = Keywords::read("layer_norm", options)?;
+    let keywords = Keywords::read(options)?;
     let keywords = &keywords;
     let common = Common { flags: Flags::NONE, src, scale, shift, epsilon, keywords };
     common.inference(mean, variance, out)
@@ -216,7 +216,7 @@ pub(crate) fn rms_norm<'py>(
     out: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let keywords = Keywords::read("rms_norm", options)?;
+    let keywords = Keywords::read(options)?;
     let keywords = &keywords;
     let common = Common { flags: Flags::RMS_NORM, src, scale, shift, epsilon, keywords };
     common.inference(None, variance, out)
@@ -244,7 +244,7 @@ pub(crate) fn layer_norm_training<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let [dst, mean, variance] = outs(out, "dst, mean, variance")?;
-    let keywords = Keywords::read("layer_norm_training", options)?;
+    let keywords = Keywords::read(options)?;
     let keywords = &keywords;
     let common = Common { flags: Flags::NONE, src, scale, shift, epsilon, keywords };
     let mut call = common.call(PropKind::ForwardTraining, Flags::NONE)?;
@@ -276,7 +276,7 @@ pub(crate) fn rms_norm_training<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let [dst, variance] = outs(out, "dst, variance")?;
-    let keywords = Keywords::read("rms_norm_training", options)?;
+    let keywords = Keywords::read(options)?;
     let keywords = &keywords;
     let common = Common { flags: Flags::RMS_NORM, src, scale, shift, epsilon, keywords };
     let mut call = common.call(PropKind::ForwardTraining, Flags::NONE)?;
@@ -335,13 +335,16 @@ pub(crate) fn layer_norm_backward<'py>(
     shift: Option<&Bound<'py, PyAny>>,
     #[pyo3(from_py_with = arguments::epsilon)] epsilon: f64,
     diff_sum: Option<&Bound<'py, PyAny>>,
-    global_stats: bool,
-    data_only: bool,
+    #[pyo3(from_py_with = arguments::global_stats)] global_stats: bool,
+    #[pyo3(from_py_with = arguments::data_only)] data_only: bool,
     out: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
+    for (name, given) in [("mean", mean), ("variance", variance)] {
+        arguments::expect_statistics("layer_norm_training", name, given)?;
+    }
     let mean = Some(mean);
-    let keywords = Keywords::read("layer_norm_backward", options)?;
+    let keywords = Keywords::read(options)?;
     let keywords = &keywords;
     let common = Common { flags: Flags::NONE, src, scale, shift, epsilon, keywords };
     Gradients { diff_dst, mean, variance, diff_sum, global_stats, data_only, out }.compute(common)
@@ -396,12 +399,13 @@ pub(crate) fn rms_norm_backward<'py>(
     shift: Option<&Bound<'py, PyAny>>,
     #[pyo3(from_py_with = arguments::epsilon)] epsilon: f64,
     diff_sum: Option<&Bound<'py, PyAny>>,
-    global_stats: bool,
-    data_only: bool,
+    #[pyo3(from_py_with = arguments::global_stats)] global_stats: bool,
+    #[pyo3(from_py_with = arguments::data_only)] data_only: bool,
     out: Option<&Bound<'py, PyAny>>,
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
-    let keywords = Keywords::read("rms_norm_backward", options)?;
+    arguments::expect_statistics("rms_norm_training", "variance", variance)?;
+    let keywords = Keywords::read(options)?;
     let keywords = &keywords;
     let common = Common { flags: Flags::RMS_NORM, src, scale, shift, epsilon, keywords };
     Gradients { diff_dst, mean: None, variance, diff_sum, global_stats, data_only, out }

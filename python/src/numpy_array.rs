@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use pyo3::{PyTypeInfo, ffi};
 
-use crate::arguments::kind;
+use crate::arguments::described;
 use crate::tensor::{Bools, Library, Tensor, check_alignment, layout, wrong_type};
 
 /// Element types that arrays can have.
@@ -110,7 +110,7 @@ fn reject_masked(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
     }
     Err(PyTypeError::new_err(format!(
         "{name} is {} with a mask, which would be ignored: pass {name}.filled(...)",
-        kind(object),
+        described(object),
     )))
 }
 

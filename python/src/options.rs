@@ -36,19 +36,20 @@ pub(crate) struct Keywords<'py> {
 }
 
 /// The names of all options.
-const NAMES: &str = "gate, gate_input, gating, scale_plus_one, round_before_scale, partial";
+pub(crate) const NAMES: [&str; 6] =
+    ["gate", "gate_input", "gating", "scale_plus_one", "round_before_scale", "partial"];
 
 impl<'py> Keywords<'py> {
-    pub(crate) fn read(function: &str, given: Option<&Bound<'py, PyDict>>) -> PyResult<Self> {
+    pub(crate) fn read(given: Option<&Bound<'py, PyDict>>) -> PyResult<Self> {
         let mut keywords = Self { flags: Flags::NONE, options: Options::NONE, gate: None };
         for (name, value) in given.into_iter().flat_map(|given| given.iter()) {
             let name = name.cast_into::<PyString>()?;
-            keywords.set(function, name.to_str()?, value)?;
+            keywords.set(name.to_str()?, value)?;
         }
         Ok(keywords)
     }
 
-    fn set(&mut self, function: &str, name: &str, value: Bound<'py, PyAny>) -> PyResult<()> {
+    fn set(&mut self, name: &str, value: Bound<'py, PyAny>) -> PyResult<()> {
         match name {
             "gate" => self.set_gate("gate", Flags::GATE_OUTPUT, value)?,
             "gate_input" => self.set_gate("gate_input", Flags::GATE_INPUT, value)?,
@@ -71,7 +72,7 @@ impl<'py> Keywords<'py> {
                         ))
                     })?;
             }
-            _ => return Err(unknown(value.py(), function, name)),
+            _ => return Err(PyTypeError::new_err(format!("there is no keyword {name}"))),
         }
         Ok(())
     }
@@ -112,28 +113,4 @@ fn gating(value: &Bound<'_, PyAny>) -> PyResult<Gating> {
             ("logistic", Gating::Logistic),
         ],
     )
-}
-
-/// The error for a keyword that a function does not have, with the names of those that it has.
-fn unknown(py: Python<'_>, function: &str, name: &str) -> PyErr {
-    let hint = match name {
-        "eps" => "; eps is epsilon",
-        "weight" => "; weight is scale",
-        "bias" => "; bias is shift",
-        "axis" | "dim" | "normalized_shape" => "; the last dimension is normalized",
-        _ => "",
-    };
-    // The signature is the one that help() prints: "(src, scale=None, *, out=None, **options)".
-    let signature = PyModule::import(py, "libnorm._libnorm")
-        .and_then(|module| {
-            module.getattr(function)?.getattr("__text_signature__")?.extract::<String>()
-        })
-        .unwrap_or_default();
-    let own = signature.trim_matches(['(', ')']).split(", ");
-    let own = own.filter_map(|parameter| parameter.split('=').next());
-    let own: Vec<&str> = own.filter(|own| !own.starts_with('*') && !own.is_empty()).collect();
-    PyTypeError::new_err(format!(
-        "{function}() has no keyword {name}{hint}; its keywords are {}, {NAMES}",
-        own.join(", ")
-    ))
 }

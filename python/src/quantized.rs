@@ -22,10 +22,10 @@ macro_rules! functions {
             shift: Option<&Bound<'py, PyAny>>,
             #[pyo3(from_py_with = arguments::epsilon)] epsilon: f64,
             out: &Bound<'py, PyAny>,
-            group: Option<usize>,
+            #[pyo3(from_py_with = arguments::group)] group: Option<usize>,
             options: Option<&Bound<'py, PyDict>>,
         ) -> PyResult<Bound<'py, PyTuple>> {
-            let keywords = &Keywords::read(stringify!($name), options)?;
+            let keywords = &Keywords::read(options)?;
             let common = Common { flags: $flags, src, scale, shift, epsilon, keywords };
             compute(common, out, group)
         }

@@ -62,11 +62,11 @@ macro_rules! functions {
             scale: Option<&Bound<'py, PyAny>>,
             shift: Option<&Bound<'py, PyAny>>,
             #[pyo3(from_py_with = arguments::epsilon)] epsilon: f64,
-            exact: bool,
+            #[pyo3(from_py_with = arguments::exact)] exact: bool,
             out: Option<&Bound<'py, PyAny>>,
             options: Option<&Bound<'py, PyDict>>,
         ) -> PyResult<Bound<'py, PyTuple>> {
-            let keywords = &Keywords::read(stringify!($name), options)?;
+            let keywords = &Keywords::read(options)?;
             let common = Common { flags: $flags, src, scale, shift, epsilon, keywords };
             Sum { residual, exact, out }.compute(common, $training)
         }

@@ -220,9 +220,9 @@ pub(crate) fn rope<'py>(
     src: &Bound<'py, PyAny>,
     positions: &Bound<'py, PyAny>,
     frequencies: Option<&Bound<'py, PyAny>>,
-    pairing: &str,
-    rotary_dims: Option<usize>,
-    magnitude: f64,
+    #[pyo3(from_py_with = arguments::pairing)] pairing: &str,
+    #[pyo3(from_py_with = arguments::rotated)] rotary_dims: Option<usize>,
+    #[pyo3(from_py_with = arguments::magnitude)] magnitude: f64,
     cos: Option<&Bound<'py, PyAny>>,
     sin: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
@@ -253,9 +253,9 @@ pub(crate) fn rope_backward<'py>(
     diff_dst: &Bound<'py, PyAny>,
     positions: &Bound<'py, PyAny>,
     frequencies: Option<&Bound<'py, PyAny>>,
-    pairing: &str,
-    rotary_dims: Option<usize>,
-    magnitude: f64,
+    #[pyo3(from_py_with = arguments::pairing)] pairing: &str,
+    #[pyo3(from_py_with = arguments::rotated)] rotary_dims: Option<usize>,
+    #[pyo3(from_py_with = arguments::magnitude)] magnitude: f64,
     cos: Option<&Bound<'py, PyAny>>,
     sin: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
@@ -264,26 +264,62 @@ pub(crate) fn rope_backward<'py>(
     Call { arg: Arg::DiffDst, input: diff_dst, positions, angles, out }.run()
 }
 
-/// Scalings and their parameters.
-const SCALINGS: [(&str, &str); 7] = [
-    ("none", "[]"),
-    ("linear", "[factor]"),
-    ("ntk", "[factor]"),
-    ("dynamic_ntk", "[factor, trained length, current length]"),
-    ("yarn", "[factor, trained length, ...]"),
-    ("llama3", "[factor, low_freq_factor, high_freq_factor, trained length]"),
-    ("longrope", "[factor, trained length, ...]"),
+/// Scalings, the names of their parameters, and how many of them may be left out.
+const SCALINGS: [(&str, (&[&str], usize)); 7] = [
+    ("none", (&[], 0)),
+    ("linear", (&["factor"], 0)),
+    ("ntk", (&["factor"], 0)),
+    ("dynamic_ntk", (&["factor", "trained length", "current length"], 0)),
+    (
+        "yarn",
+        (
+            &[
+                "factor",
+                "trained length",
+                "beta_fast",
+                "beta_slow",
+                "mscale",
+                "mscale_all_dim",
+                "truncate",
+                "magnitude",
+            ],
+            6,
+        ),
+    ),
+    ("llama3", (&["factor", "low_freq_factor", "high_freq_factor", "trained length"], 0)),
+    ("longrope", (&["factor", "trained length"], 0)),
 ];
 
-/// The error for an unknown scaling, or for one with another number of parameters.
-fn not_a_scaling(name: &str, count: usize) -> PyErr {
-    let parameters = match named("scaling", name, &SCALINGS) {
-        Ok(parameters) => parameters,
-        Err(error) => return error,
+/// What is wrong with the parameters of a scaling, in their names.
+fn wrong_parameters(scaling: &str, parameters: &[f64], rotary_dims: usize) -> Option<PyErr> {
+    let (names, optional) = match named("scaling", scaling, &SCALINGS) {
+        Ok(names) => names,
+        Err(error) => return Some(error),
     };
-    PyValueError::new_err(format!(
-        "parameters has the length {count}: with scaling {name:?} pass {parameters}"
-    ))
+    let divisors = if scaling == "longrope" { rotary_dims / 2 } else { 0 };
+    let needed = names.len() - optional;
+    let count = parameters.len();
+    if !(needed + divisors..=names.len() + divisors).contains(&count) {
+        let mut list = names[..needed].join(", ");
+        if divisors > 0 {
+            list = format!("{list}, and {divisors} divisors, one for each pair");
+        }
+        let rest = names[needed..].join(", ");
+        let rest = if optional > 0 { format!(", optionally followed by {rest}") } else { rest };
+        return Some(PyValueError::new_err(format!(
+            "parameters has the length {count}: with scaling {scaling:?} pass [{list}]{rest}"
+        )));
+    }
+    // yarn's mscale and what follows may be 0.
+    let is_wrong = |at: usize, value: f64| {
+        !(value.is_finite() && (value > 0.0 || value == 0.0 && scaling == "yarn" && at >= 4))
+    };
+    let at = (0..count).find(|&at| is_wrong(at, parameters[at]))?;
+    let name = names.get(at).copied().unwrap_or("a divisor");
+    Some(PyValueError::new_err(format!(
+        "parameters[{at}], {name}, is {}: pass a number above 0",
+        parameters[at]
+    )))
 }
 
 /// The frequencies of rope, as Hugging Face's transformers compute them.
@@ -311,10 +347,11 @@ fn not_a_scaling(name: &str, count: usize) -> PyErr {
        text_signature = "(rotary_dims, base=10000.0, *, scaling='none', parameters=())")]
 pub(crate) fn rope_frequencies(
     #[pyo3(from_py_with = arguments::rotary_dims)] rotary_dims: usize,
-    base: f64,
-    scaling: &str,
+    #[pyo3(from_py_with = arguments::base)] base: f64,
+    #[pyo3(from_py_with = arguments::scaling)] scaling: &str,
     #[pyo3(from_py_with = arguments::parameters)] parameters: Vec<f64>,
 ) -> PyResult<(Vec<f64>, f64)> {
+    let wrong = || wrong_parameters(scaling, &parameters, rotary_dims);
     let scaling = match (scaling, &parameters[..]) {
         ("none", []) => Scaling::None,
         ("linear", [factor]) => Scaling::Linear(*factor),
@@ -327,8 +364,9 @@ pub(crate) fn rope_frequencies(
             Scaling::Llama3 { factor, low_freq_factor, high_freq_factor, trained }
         }
         ("longrope", parameters) => Scaling::Longrope(parameters),
-        (name, parameters) => return Err(not_a_scaling(name, parameters.len())),
+        _ => return Err(wrong().unwrap_or_else(|| PyValueError::new_err("scaling is unknown"))),
     };
     let found = frequencies(scaling, rotary_dims, base);
-    found.map(|(values, magnitude)| (values, magnitude.into())).map_err(|error| to_python(&error))
+    let found = found.map_err(|error| wrong().unwrap_or_else(|| to_python(&error)))?;
+    Ok((found.0, found.1.into()))
 }

@@ -4,6 +4,7 @@ use norm_rs::info::{self, CpuIsa};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::arguments;
 use crate::errors::to_python;
 use crate::plan;
 
@@ -22,7 +23,9 @@ const ISAS: [(&str, CpuIsa); 6] = [
 /// 0 restores the default: the environment variable NORM_NUM_THREADS, or else the processors that the process
 /// may use. It applies to the whole process and changes no bit of a result.
 #[pyfunction]
-pub(crate) fn set_num_threads(num_threads: i64) -> PyResult<()> {
+pub(crate) fn set_num_threads(
+    #[pyo3(from_py_with = arguments::num_threads)] num_threads: i64,
+) -> PyResult<()> {
     let count = usize::try_from(num_threads).ok().filter(|&count| count <= 255);
     let count = count.ok_or_else(|| {
         PyValueError::new_err(format!(

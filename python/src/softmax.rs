@@ -171,8 +171,8 @@ fn backward<'py>(
 pub(crate) fn softmax<'py>(
     src: &Bound<'py, PyAny>,
     #[pyo3(from_py_with = arguments::axis)] axis: i64,
-    inf_as_zero: bool,
-    return_lse: bool,
+    #[pyo3(from_py_with = arguments::inf_as_zero)] inf_as_zero: bool,
+    #[pyo3(from_py_with = arguments::return_lse)] return_lse: bool,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let algorithm = if inf_as_zero { Algorithm::AccurateInfAsZero } else { Algorithm::Accurate };
@@ -195,7 +195,7 @@ pub(crate) fn softmax<'py>(
 pub(crate) fn log_softmax<'py>(
     src: &Bound<'py, PyAny>,
     #[pyo3(from_py_with = arguments::axis)] axis: i64,
-    return_lse: bool,
+    #[pyo3(from_py_with = arguments::return_lse)] return_lse: bool,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     forward(Algorithm::Log, src, axis, return_lse, out)

@@ -4,6 +4,7 @@ use norm_rs::sdpa::{self, Previous, Strategy, Window};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::arguments;
 use crate::call::Given;
 use crate::elementwise::named;
 use crate::errors::to_python;
@@ -62,15 +63,15 @@ pub(crate) fn window(given: Given<'_, '_>) -> PyResult<(Window, usize)> {
                     smoothing=1.0, max_step=None))]
 #[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
 pub(crate) fn adaptive_window(
-    strategy: &str,
-    length: usize,
-    min_window: usize,
-    max_window: usize,
-    measured: Option<f64>,
-    vocabulary: usize,
-    previous: Option<usize>,
-    smoothing: f64,
-    max_step: Option<usize>,
+    #[pyo3(from_py_with = arguments::strategy)] strategy: &str,
+    #[pyo3(from_py_with = arguments::length)] length: usize,
+    #[pyo3(from_py_with = arguments::min_window)] min_window: usize,
+    #[pyo3(from_py_with = arguments::max_window)] max_window: usize,
+    #[pyo3(from_py_with = arguments::measured)] measured: Option<f64>,
+    #[pyo3(from_py_with = arguments::vocabulary)] vocabulary: usize,
+    #[pyo3(from_py_with = arguments::previous)] previous: Option<usize>,
+    #[pyo3(from_py_with = arguments::smoothing)] smoothing: f64,
+    #[pyo3(from_py_with = arguments::max_step)] max_step: Option<usize>,
 ) -> PyResult<usize> {
     let missing = match strategy {
         "entropy" | "entropy_over_4" => "the entropy that attention returns with return_entropy",

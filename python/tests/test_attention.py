@@ -264,7 +264,8 @@ def test_errors():
     refused(ValueError, ["scale"], libnorm.attention, q, k, v, scale=math.nan)
     mask = np.zeros((S, T + 1), np.float32)
     refused(ValueError, ["mask", "(9, 14)", "(2, 4, 9, 13)"], libnorm.attention, q, k, v, mask=mask)
-    refused(TypeError, ["mask", "float64"], libnorm.attention, q, k, v, mask=np.zeros((S, T)))
+    words = ["mask has elements of float64", "float32, bfloat16 or float16, which are added", "bool or uint8"]
+    refused(TypeError, words, libnorm.attention, q, k, v, mask=np.zeros((S, T)))
     lengths = np.array([5, 6])
     refused(TypeError, ["key_lengths", "int64", "int32"], libnorm.attention, q, k, v, key_lengths=lengths)
     lengths = np.array([5, T + 1], np.int32)

@@ -170,6 +170,36 @@ def test_a_full_cache_changes_nothing():
     assert own.stats()["used_pages"] == 3
 
 
+def test_errors_say_which_limit_to_raise():
+    sizes = {"tokens": 8, "heads": 1, "key_size": 2}
+    own = libnorm.KvCache("paged", **sizes)
+    first = own.new_sequence()
+    x = np.ones((1, 1, 3, 2), np.float32)
+    own.extend(first, 3)
+    for call in (own.new_sequence, lambda: own.fork(first)):
+        refused(MemoryError, ["are taken, 1", "drop a sequence", "create the cache with sequences=2"], call)
+    refused(ValueError, ["no sequence 9"], own.fork, 9)
+    refused(ValueError, [f"tokens is 6 for sequence {first}", "has 3 of at most 8", "tokens=9"], own.extend, first, 6)
+    refused(ValueError, ["tokens is 8", "tokens=11"], own.extend, [first], [8])
+    rows = x[0].swapaxes(0, 1)
+    for call in (
+        lambda: own.write(x, x, 1),
+        lambda: own.write_rope(rows, 1, [1.0], pairing="interleaved"),
+        lambda: own.attend(x, first, 1),
+    ):
+        words = ["layer is 1", "count from 0", "layers=1: pass 0, or create it with layers=2"]
+        refused(ValueError, words, call)
+    deep = libnorm.KvCache("paged", layers=3, **sizes)
+    deep.extend(deep.new_sequence(), 3)
+    refused(ValueError, ["layer is 3", "pass 0 to 2"], deep.write, x, x, 3)
+    tight = libnorm.KvCache("paged", pages=1, page_size=4, **sizes)
+    refused(MemoryError, ["2 free pages", "more pages"], tight.extend, tight.new_sequence(), 8)
+    words = ["heads is missing", 'such as KvCache("paged", tokens=4096']
+    refused(TypeError, words, libnorm.KvCache, "paged", tokens=8, key_size=2)
+    refused(TypeError, ["kind is missing"], libnorm.KvCache, **sizes)
+    refused(TypeError, ["only kind is passed without a name", "tokens="], libnorm.KvCache, "paged", 8, 1, 2)
+
+
 def test_threads_wait_for_each_other():
     q, k, v = story()
     expected = libnorm.attention(q, k, v, causal="bottom_right")
@@ -199,7 +229,9 @@ def test_threads_wait_for_each_other():
 def test_errors():
     q, k, v = story()
     sizes = {"tokens": 8, "heads": 1, "key_size": 2}
-    refused(ValueError, ["sequences: 2 sequences"], libnorm.KvCache("paged", **sizes).extend, [0, 1], 1)
+    small = libnorm.KvCache("paged", **sizes)
+    refused(ValueError, ["sequences has 2 entries", "create it with sequences=2"], small.extend, [0, 1], 1)
+    refused(ValueError, ["sequences has 3 entries", "sequences=3"], small.attend, q, [0, 1, 2])
     refused(ValueError, ["kind", "round", "contiguous, paged, ring"], libnorm.KvCache, "round", **sizes)
     refused(ValueError, ["heads: 0"], libnorm.KvCache, "paged", **{**sizes, "heads": 0})
     refused(ValueError, ["page_size"], libnorm.KvCache, "contiguous", page_size=4, **sizes)

@@ -91,11 +91,23 @@ def test_errors():
     for scaling, words in [
         ("linear", ["parameters has the length 0", "[factor]"]),
         ("none", ["parameters has the length 1", "pass []"]),
-        ("yarn", ["parameters: scaling yarn has"]),
+        ("yarn", ["parameters has the length 0", "[factor, trained length], optionally followed by beta_fast"]),
         ("foo", ["scaling", "foo", "none, linear, ntk, dynamic_ntk, yarn, llama3, longrope"]),
     ]:
         parameters = [] if scaling != "none" else [2.0]
         refused(ValueError, words, libnorm.rope_frequencies, 4, scaling=scaling, parameters=parameters)
+    for scaling, parameters, words in [
+        ("yarn", [4], ["the length 1", "[factor, trained length]", "magnitude"]),
+        ("yarn", [4, 0], ["parameters[1], trained length, is 0"]),
+        ("yarn", [4, 64, 32, 1, -1], ["parameters[4], mscale, is -1"]),
+        ("llama3", [8], ["[factor, low_freq_factor, high_freq_factor, trained length]"]),
+        ("llama3", [0, 1, 4, 8192], ["parameters[0], factor, is 0"]),
+        ("llama3", [8, 4, 1, 8192], ["low_freq_factor 4", "high_freq_factor 1"]),
+        ("longrope", [8, 64], ["[factor, trained length, and 2 divisors, one for each pair]"]),
+        ("longrope", [8, 64, 1, 0], ["parameters[3], a divisor, is 0"]),
+    ]:
+        refused(ValueError, words, libnorm.rope_frequencies, 4, scaling=scaling, parameters=parameters)
+    assert libnorm.rope_frequencies(4, scaling="yarn", parameters=[4, 64, 32, 1, 0, 0])[1] > 0
     words = ["parameters is a dict", "list of numbers"]
     refused(TypeError, words, libnorm.rope_frequencies, 4, scaling="linear", parameters={"factor": 2.0})
     with pytest.raises(ValueError, match="rotary_dims"):

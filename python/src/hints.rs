@@ -1,0 +1,106 @@
+//! What a wrong keyword or a wrong name probably means: the names that PyTorch, Keras, JAX and others use, and spelling
+//! mistakes.
+
+use crate::hint_tables::{KEYWORDS, Meaning, VALUES};
+
+/// A function, as far as the hints need it.
+pub(crate) struct Signature {
+    /// As in a message: `rms_norm`, or `KvCache.extend`.
+    pub(crate) name: String,
+    /// What can be passed by name.
+    pub(crate) keywords: Vec<String>,
+}
+
+impl Signature {
+    /// Reads `help()`'s form of a signature, such as `($self, sequence, /, out=None, *, rms=False, **options)`.
+    pub(crate) fn new(name: String, text: &str, options: &[&str]) -> Self {
+        let text = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(text);
+        let mut keywords: Vec<String> = Vec::new();
+        for parameter in text.split(", ").filter(|parameter| !parameter.is_empty()) {
+            match parameter {
+                "/" => keywords.clear(),
+                "**options" => keywords.extend(options.iter().map(ToString::to_string)),
+                _ if parameter.starts_with(['*', '$']) => {}
+                _ => keywords.extend(parameter.split('=').next().map(str::to_owned)),
+            }
+        }
+        Self { name, keywords }
+    }
+
+    pub(crate) fn has(&self, keyword: &str) -> bool {
+        self.keywords.iter().any(|own| own == keyword)
+    }
+
+    /// The message about those of the given keywords that the function does not have.
+    pub(crate) fn unknown(&self, given: &[String]) -> Option<String> {
+        let unknown: Vec<&str> =
+            given.iter().map(String::as_str).filter(|name| !self.has(name)).collect();
+        let names = match unknown.split_last()? {
+            (last, []) => format!("keyword {last}"),
+            (last, others) => format!("keywords {} and {last}", others.join(", ")),
+        };
+        let hints = unknown.iter().filter_map(|name| self.hint(name));
+        let hints: String = hints.map(|hint| format!("; {hint}")).collect();
+        let own = match &self.keywords[..] {
+            [] => "its arguments are passed without names".to_owned(),
+            all => format!("its keywords are {}", all.join(", ")),
+        };
+        Some(format!("{}() has no {names}{hints}; {own}", self.name))
+    }
+
+    fn hint(&self, name: &str) -> Option<String> {
+        let lower = name.to_lowercase();
+        let rows = KEYWORDS.iter().filter(|(elsewhere, _)| elsewhere.contains(&&*lower));
+        let mut meanings = rows.flat_map(|(_, meanings)| meanings.iter());
+        let meaning = meanings.find(|meaning| {
+            self.name.contains(meaning.function)
+                && (meaning.keyword.is_empty() || self.has(meaning.keyword))
+        });
+        match meaning {
+            Some(Meaning { sentence: "", keyword, .. }) => Some(format!("{name} is {keyword}")),
+            Some(meaning) => Some(format!("{name}: {}", meaning.sentence)),
+            None => {
+                let own = nearest(&lower, self.keywords.iter().map(String::as_str))?;
+                Some(format!("{name} is perhaps {own}"))
+            }
+        }
+    }
+}
+
+/// What to say about a value that is none of `names`.
+pub(crate) fn of_value(name: &str, names: &[&str]) -> Option<String> {
+    let lower = name.to_lowercase().replace('-', "_");
+    let row = VALUES
+        .iter()
+        .find(|(elsewhere, own, _)| elsewhere.contains(&&*lower) && names.contains(own));
+    match row {
+        Some((_, own, more)) => Some(format!("{name} is {own}{more}")),
+        None => nearest(&lower, names.iter().copied()).map(|own| format!("did you mean {own}?")),
+    }
+}
+
+/// The name that differs in the fewest letters, if they are few.
+fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let most = if name.len() < 3 { 0 } else { name.len().div_ceil(4) };
+    let found = names.map(|own| (distance(name, own), own)).min_by_key(|(letters, _)| *letters);
+    found.filter(|(letters, _)| *letters <= most).map(|(_, own)| own)
+}
+
+/// How many letters must be inserted, deleted or replaced, or swapped with their neighbour.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
