@@ -63,6 +63,7 @@ macro_rules! names {
 }
 
 names! {
+    cpu_isa: Option<&'a str>, "the name of an instruction set, such as \"avx2\", or None for no limit";
     activation: &'a str, "the name of a function, such as \"swish\"";
     function: &'a str, "the name of a function in a str, such as \"add\" or \"relu\"";
     kind: Option<&'a str>, "\"contiguous\", \"paged\" or \"ring\"";

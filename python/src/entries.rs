@@ -49,8 +49,8 @@ unsafe extern "C" fn fast<const N: usize>(
     unsafe {
         let call = function.original.PyCFunctionFastWithKeywords;
         let result = call(object, arguments, count, names);
-        if result.is_null() && !names.is_null() {
-            explain(&function.signature, names);
+        if result.is_null() {
+            explain(&function.signature, count, names);
         }
         result
     }
@@ -70,19 +70,20 @@ unsafe extern "C" fn plain<const N: usize>(
     unsafe {
         let call = function.original.PyCFunctionWithKeywords;
         let result = call(object, arguments, keywords);
-        if result.is_null() && !keywords.is_null() {
-            explain(&function.signature, keywords);
+        if result.is_null() {
+            explain(&function.signature, ffi::PyTuple_Size(arguments), keywords);
         }
         result
     }
 }
 
-/// Replaces the current exception if the call had keywords that the function does not have.
+/// Replaces the current exception if the call had keywords that the function does not have, or too many arguments
+/// without names.
 ///
 /// # Safety
-/// Python's lock is held, an exception is set, and `keywords` is a tuple of names or a dict.
+/// Python's lock is held, an exception is set, and `keywords` is a tuple of names, a dict or null.
 #[cold]
-unsafe fn explain(signature: &Signature, keywords: *mut ffi::PyObject) {
+unsafe fn explain(signature: &Signature, unnamed: ffi::Py_ssize_t, keywords: *mut ffi::PyObject) {
     // SAFETY: guaranteed by the caller.
     let (py, keywords) = unsafe {
         // Not for panics and interrupts.
@@ -90,14 +91,17 @@ unsafe fn explain(signature: &Signature, keywords: *mut ffi::PyObject) {
             return;
         }
         let py = Python::assume_attached();
-        (py, Bound::from_borrowed_ptr(py, keywords))
+        (py, Bound::from_borrowed_ptr_or_opt(py, keywords))
     };
     let error = PyErr::take(py);
-    let given: Vec<String> = match keywords.cast::<PyDict>() {
-        Ok(dict) => dict.keys().iter().filter_map(|name| name.extract().ok()).collect(),
-        Err(_) => keywords.extract().unwrap_or_default(),
-    };
-    match (signature.unknown(&given), error) {
+    let names = keywords.map(|keywords| match keywords.cast::<PyDict>() {
+        Ok(dict) => dict.keys().extract(),
+        Err(_) => keywords.extract(),
+    });
+    let given: Vec<String> = names.and_then(Result::ok).unwrap_or_default();
+    let unnamed = usize::try_from(unnamed).unwrap_or(0);
+    let message = signature.unknown(&given).or_else(|| signature.too_many(unnamed));
+    match (message, error) {
         (Some(message), _) => PyTypeError::new_err(message).restore(py),
         (None, Some(error)) => error.restore(py),
         (None, None) => {}

@@ -323,7 +323,7 @@ pub(crate) const VALUES: &[(&[&str], &str, &str)] = &[
     (&["static"], "contiguous", ""),
     (&["dynamic", "block"], "paged", ""),
     (&["sliding", "sliding_window", "rolling"], "ring", ""),
-    (&["f32", "fp32", "float", "single"], "float32", ""),
+    (&["f32", "fp32"], "float32", ""),
     (&["bf16"], "bfloat16", ""),
     (&["f16", "fp16", "half"], "float16", ""),
     (&["fp8", "f8", "float8", "float8_e4m3", "f8_e4m3", "e4m3", "fp8_e4m3"], "float8_e4m3fn", ""),

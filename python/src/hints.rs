@@ -7,24 +7,32 @@ use crate::hint_tables::{KEYWORDS, Meaning, VALUES};
 pub(crate) struct Signature {
     /// As in a message: `rms_norm`, or `KvCache.extend`.
     pub(crate) name: String,
+    /// What can be passed without a name.
+    unnamed: Vec<String>,
     /// What can be passed by name.
-    pub(crate) keywords: Vec<String>,
+    keywords: Vec<String>,
 }
 
 impl Signature {
     /// Reads `help()`'s form of a signature, such as `($self, sequence, /, out=None, *, rms=False, **options)`.
     pub(crate) fn new(name: String, text: &str, options: &[&str]) -> Self {
         let text = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).unwrap_or(text);
-        let mut keywords: Vec<String> = Vec::new();
+        let (mut unnamed, mut keywords): (Vec<String>, Vec<String>) = Default::default();
+        let mut needs_name = false;
         for parameter in text.split(", ").filter(|parameter| !parameter.is_empty()) {
             match parameter {
                 "/" => keywords.clear(),
                 "**options" => keywords.extend(options.iter().map(ToString::to_string)),
-                _ if parameter.starts_with(['*', '$']) => {}
-                _ => keywords.extend(parameter.split('=').next().map(str::to_owned)),
+                _ if parameter.starts_with('$') => {}
+                _ if parameter.starts_with('*') => needs_name = true,
+                _ => {
+                    let own = parameter.split('=').next().unwrap_or_default();
+                    keywords.push(own.to_owned());
+                    unnamed.extend((!needs_name).then(|| own.to_owned()));
+                }
             }
         }
-        Self { name, keywords }
+        Self { name, unnamed, keywords }
     }
 
     pub(crate) fn has(&self, keyword: &str) -> bool {
@@ -46,6 +54,30 @@ impl Signature {
             all => format!("its keywords are {}", all.join(", ")),
         };
         Some(format!("{}() has no {names}{hints}; {own}", self.name))
+    }
+
+    /// The message about more arguments without names than the function has.
+    pub(crate) fn too_many(&self, given: usize) -> Option<String> {
+        let (name, most) = (&self.name, self.unnamed.len());
+        if given <= most {
+            return None;
+        }
+        let own = self.unnamed.join(", ");
+        let shape = match self.unnamed.iter().any(|own| own == "scale") && !self.has("groups") {
+            true => {
+                "; there is no normalized_shape, because the last dimension of src is normalized"
+            }
+            false => "",
+        };
+        let others = self.keywords.iter().filter(|keyword| !self.unnamed.contains(keyword));
+        let others: Vec<&str> = others.map(String::as_str).collect();
+        let pass = match &others[..] {
+            [] => String::new(),
+            others => format!("; pass these by name: {}", others.join(", ")),
+        };
+        Some(format!(
+            "{name}() takes no more arguments without names than {own}, and {given} are given{shape}{pass}"
+        ))
     }
 
     fn hint(&self, name: &str) -> Option<String> {

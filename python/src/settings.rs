@@ -54,7 +54,9 @@ pub(crate) fn last_num_threads() -> usize {
 /// process and changes no bit of a result.
 #[pyfunction]
 #[pyo3(signature = (cpu_isa, /))]
-pub(crate) fn set_max_cpu_isa(cpu_isa: Option<&str>) -> PyResult<()> {
+pub(crate) fn set_max_cpu_isa(
+    #[pyo3(from_py_with = arguments::cpu_isa)] cpu_isa: Option<&str>,
+) -> PyResult<()> {
     let isa = cpu_isa.map(|given| {
         let found = ISAS.iter().find(|(name, _)| *name == given);
         found.map(|(_, isa)| *isa).ok_or_else(|| {

@@ -144,6 +144,21 @@ def test_replaced_functions_are_like_others():
     refused(TypeError, ["passed without names"], libnorm.set_max_cpu_isa, cpu_isa=None)
 
 
+def test_arguments_without_names():
+    no_more = "takes no more arguments without names than"
+    words = [f"layer_norm() {no_more} src, scale, shift, epsilon, and 5 are given; there is no normalized_shape"]
+    refused(TypeError, [*words, "by name: mean, variance, out"], libnorm.layer_norm, ROWS, (4,), COLS, COLS, 1e-5)
+    words = [f"attention() {no_more} q, k, v, and 4 are given; pass these by name: causal, window, scale"]
+    refused(TypeError, words, libnorm.attention, HEADS, HEADS, HEADS, None)
+    words = [f"softmax() {no_more} src, axis, and 3 are given; pass these by name: inf_as_zero"]
+    refused(TypeError, words, libnorm.softmax, ROWS, -1, np.float32)
+    words = [f"KvCache.extend() {no_more} sequences, tokens, and 3 are given; pass these by name: packed"]
+    refused(TypeError, words, cache().extend, [0], [1], True)
+    words = [f"set_max_cpu_isa() {no_more} cpu_isa, and 2 are given"]
+    refused(TypeError, words, libnorm.set_max_cpu_isa, "avx2", 1)
+    refused(TypeError, ["cpu_isa is an int: pass the name of an instruction set"], libnorm.set_max_cpu_isa, 2)
+
+
 # The parameters of PyTorch, Keras, JAX, Hugging Face and flash-attention, and what messages say about them.
 ELSEWHERE = {
     "layer_norm": {
