@@ -3,12 +3,15 @@
 //! The cargo features `avx2` and `avx512`, on by default, compile the kernels for these levels. The portable level and,
 //! on aarch64, NEON are always built.
 
-use std::sync::atomic::AtomicBool;
-#[cfg(target_arch = "x86_64")]
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Whether the processor has AVX512-BF16; set by [`Level::available`].
 pub(super) static CONVERTS_BF16: AtomicBool = AtomicBool::new(false);
+
+/// The index in [`Level::BUILT`] of the fastest level of the machine; `UNKNOWN` before the first use. Not a `OnceLock`,
+/// because after fork() the thread that holds it may not exist.
+static FASTEST: AtomicUsize = AtomicUsize::new(UNKNOWN);
+const UNKNOWN: usize = usize::MAX;
 
 /// An instruction set that kernels are compiled for, slowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,10 +49,22 @@ impl Level {
 
     /// The levels that kernels are compiled for and this machine supports, fastest first.
     pub(crate) fn available() -> &'static [Self] {
+        let first = match FASTEST.load(Ordering::Acquire) {
+            UNKNOWN => Self::detect(),
+            first => first,
+        };
+        &Self::BUILT[first..]
+    }
+
+    /// Detects the fastest level. Virtual machines intercept CPUID, which then takes microseconds.
+    #[cold]
+    fn detect() -> usize {
         #[cfg(target_arch = "x86_64")]
         CONVERTS_BF16.store(has_bf16_instructions(), Ordering::Relaxed);
         let first = Self::BUILT.iter().position(|level| level.is_present());
-        &Self::BUILT[first.unwrap_or(Self::BUILT.len() - 1)..]
+        let first = first.unwrap_or(Self::BUILT.len() - 1);
+        FASTEST.store(first, Ordering::Release);
+        first
     }
 
     pub(crate) fn name(self) -> &'static str {
