@@ -31,6 +31,9 @@ c_programs! {
     reorder rope rope_positions rope_through_norm sdpa sdpa_gradients sdpa_packed sentences shared_buffers softmax softmax_errors stale_handles threads
 }
 
+/// The program whose verbose lines are compared.
+pub(crate) const VERBOSE: &str = "tests/c/verbose.c";
+
 /// The C++ programs of `tests/c`.
 pub(crate) const CPP_PROGRAMS: &[&str] = &["tests/c/wrapper.cpp"];
 
@@ -85,7 +88,7 @@ fn every_program_has_a_test() {
         .map(|name| format!("tests/c/{name}"))
         .collect();
     found.sort();
-    let mut listed = [C_PROGRAMS, CPP_PROGRAMS, &[NO_EXCEPTIONS]].concat();
+    let mut listed = [C_PROGRAMS, CPP_PROGRAMS, &[NO_EXCEPTIONS, VERBOSE]].concat();
     listed.sort();
     assert_eq!(found, listed);
 }

@@ -1,5 +1,6 @@
 //! Verbose lines: one for each problem that is created, with everything that defines it.
 
+use crate::programs::VERBOSE;
 use crate::toolchain::{Language, build, command, text};
 
 /// The parts of a line up to the time, which differs from run to run.
@@ -17,7 +18,7 @@ const WANTED: &[&str] = &[
 
 #[test]
 fn lines_tell_what_defines_a_problem() {
-    let mut program = command(build("tests/c/verbose.c", Language::C99));
+    let mut program = command(build(VERBOSE, Language::C99));
     let output = program.env("NORM_VERBOSE", "2").output().expect("the program runs");
     assert!(output.status.success(), "{}", text(&output));
     let printed = String::from_utf8(output.stdout).expect("lines are text");

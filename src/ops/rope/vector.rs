@@ -58,6 +58,7 @@ pub(super) fn make(
         scale,
         angles: angles::entry(level),
         rotate: kernel::entry(level, (types[0], types[1]), problem.norm.is_some()),
+        fence: kernel::fence_entry(level),
         rotate_values: kernel::entry(level, (DataType::F32, types[1]), false),
         reciprocals: norm::entry(level, types[0]),
     })?)
@@ -71,6 +72,7 @@ struct Vectorized {
     scale: Parameter,
     angles: angles::Entry,
     rotate: kernel::Entry,
+    fence: unsafe fn(bool),
     /// Rotates normalized values in f32.
     rotate_values: kernel::Entry,
     reciprocals: norm::Entry,
@@ -119,6 +121,8 @@ impl Implementation for Vectorized {
             let (block, part) = (task / parts, task % parts);
             let tokens = block * step..tokens.min((block + 1) * step);
             self.block(&job, tokens, heads * part / parts..heads * (part + 1) / parts);
+            // SAFETY: the machine has the level.
+            unsafe { (self.fence)(job.rotation.streams) };
         });
         threads.max(1)
     }
@@ -183,8 +187,6 @@ impl Vectorized {
                 positions[at * parts + part].write(unsafe { job.positions.get(token, part) });
             }
         }
-        // SAFETY: as above; positions were checked, the array has room for the tokens, and the machine has the level.
-        unsafe { (self.angles)(&job.angles, positions.as_ptr().cast(), tokens.len(), angles) };
         let plan = &self.problem.plan;
         let (token_step, head_step) =
             (plan.input.tokens.innermost().0, plan.input.heads.innermost().0);
@@ -192,7 +194,13 @@ impl Vectorized {
             && tokens.len() > 1
             && (heads.len() == 1 || head_step > token_step);
         let angle_step = 2 * job.angles.width;
+        let compute = |first: usize, count: usize| {
+            let positions = positions.as_ptr().wrapping_add(first * parts).cast();
+            // SAFETY: as above; positions were checked, the array has room for the tokens, and the machine has the level.
+            unsafe { (self.angles)(&job.angles, positions, count, angles) };
+        };
         if by_heads {
+            compute(0, tokens.len());
             for head in heads {
                 let (from, to) = (plan.input.heads.offset(head), plan.output.heads.offset(head));
                 let maps = [&plan.input.tokens, &plan.output.tokens];
@@ -200,7 +208,12 @@ impl Vectorized {
             }
             return;
         }
+        // Between rows in memory, angles are computed while the prefetchers and the stores work.
+        let at_once = if job.rotation.streams { 1 } else { tokens.len() };
         for (at, token) in tokens.enumerate() {
+            if at % at_once == 0 {
+                compute(at, at_once);
+            }
             let place = match plan.slots {
                 None => token,
                 // SAFETY: the execution's buffers were checked.
@@ -211,7 +224,7 @@ impl Vectorized {
             };
             let (from, to) = (plan.input.tokens.offset(token), plan.output.tokens.offset(place));
             let maps = [&plan.input.heads, &plan.output.heads];
-            let angles = angles.wrapping_add(at * angle_step);
+            let angles = angles.wrapping_add(at % at_once * angle_step);
             self.runs(job, maps, heads.clone(), (from, to), (angles, 0));
         }
     }
