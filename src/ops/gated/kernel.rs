@@ -153,10 +153,6 @@ unsafe fn forward_span<S: Simd, E: Element, A: Activation, const LIMITED: bool>(
             }
         }
     }
-    if streams {
-        // SAFETY: as above.
-        unsafe { S::stream_fence() }
-    }
 }
 
 /// # Safety
@@ -204,10 +200,6 @@ unsafe fn backward_span<S: Simd, E: Element, A: Activation, const LIMITED: bool>
             }
         }
     }
-    if streams {
-        // SAFETY: as above.
-        unsafe { S::stream_fence() }
-    }
 }
 
 /// # Safety
@@ -227,7 +219,7 @@ unsafe fn directed<S: Simd, E: Element, A: Activation, const LIMITED: bool>(
     }
 }
 
-/// Computes a span.
+/// Computes a span. With non-temporal stores, a fence must follow the last span.
 ///
 /// # Safety
 /// The elements exist in the type of `E`, which is f32 if [`fits`] says so, no other thread writes them, and the CPU

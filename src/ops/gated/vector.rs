@@ -11,7 +11,9 @@ use crate::primitive::{
     Arguments, BoundChain, ChainEntry, Execution, Implementation, PostOpChain, Quantized, Rows,
     Variant, chain_entry,
 };
-use crate::rows::{Chunk, Chunks, Memory, Quantize, RowsOf, Schedule, row_order, spread, width_of};
+use crate::rows::{
+    Chunk, Chunks, Fence, Memory, Quantize, RowsOf, Schedule, row_order, spread, width_of,
+};
 use crate::simd::Level;
 use crate::tensor::RowMap;
 use arrayvec::ArrayVec;
@@ -78,6 +80,7 @@ pub(super) fn make(
         chain,
         quantize,
         direct,
+        fence: Fence::new(level),
         entry: entry(level),
         chunks: Chunks::new(level),
     })?)
@@ -113,6 +116,8 @@ struct Vectorized {
     quantize: Option<Quantize>,
     /// The loop over tensors in place.
     direct: Option<Entry>,
+    /// Follows direct spans.
+    fence: Fence,
     /// The loop over f32 chunks.
     entry: Entry,
     chunks: Chunks,
@@ -194,6 +199,8 @@ impl Implementation for Vectorized {
                 let (row, col) = (unit / per_row, unit % per_row * UNIT);
                 self.unit(&run, Place { row, col, len: UNIT.min(cols - col) });
             }
+            // SAFETY: the machine has the level.
+            unsafe { self.fence.after(run.streams) };
         })
     }
 }

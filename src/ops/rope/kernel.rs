@@ -291,7 +291,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
     }
 }
 
-/// Rotates the heads of a run. With non-temporal stores, a [`fence`] follows the last run.
+/// Rotates the heads of a run. With non-temporal stores, a fence must follow the last run.
 ///
 /// # Safety
 /// The heads and their angles exist, the heads belong to this thread, and the CPU supports the instruction set of `S`.
@@ -318,28 +318,6 @@ unsafe fn rotate<S: Simd, Src: Element, Dst: Element, const NORM: bool>(job: &Ro
             head.rotate::<S, NORM>(job.streams && dst_type.streams(dst));
         }
     }
-}
-
-/// Orders the non-temporal stores of a thread's rotations before its later stores.
-///
-/// # Safety
-/// The CPU supports the instruction set of `S`.
-#[inline(always)]
-unsafe fn fence<S: Simd>(streams: bool) {
-    if streams {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::stream_fence() };
-    }
-}
-
-entry_points! {
-    /// Fences, per level.
-    mod fences: fence<>(streams: bool) -> ();
-}
-
-/// The fence of a level.
-pub(super) fn fence_entry(level: Level) -> unsafe fn(bool) {
-    fences::at(level).unwrap_or(fences::portable::entry_portable)
 }
 
 entry_points! {

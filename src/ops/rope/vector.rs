@@ -8,7 +8,9 @@ use super::problem::{MOST_SECTIONS, Norm, Pairing, Rope};
 use crate::error::{Error, Result};
 use crate::heap::{Counted, counted};
 use crate::primitive::{Execution, Implementation, Variant};
-use crate::rows::{BLOCKS_PER_THREAD, Caches, Neutral, Parameter, Schedule, length_of, width_of};
+use crate::rows::{
+    BLOCKS_PER_THREAD, Caches, Fence, Neutral, Parameter, Schedule, length_of, width_of,
+};
 use crate::simd::{LANES, Level};
 use crate::tensor::{DataType, RowMap};
 use norm_sys as sys;
@@ -58,7 +60,7 @@ pub(super) fn make(
         scale,
         angles: angles::entry(level),
         rotate: kernel::entry(level, (types[0], types[1]), problem.norm.is_some()),
-        fence: kernel::fence_entry(level),
+        fence: Fence::new(level),
         rotate_values: kernel::entry(level, (DataType::F32, types[1]), false),
         reciprocals: norm::entry(level, types[0]),
     })?)
@@ -72,7 +74,7 @@ struct Vectorized {
     scale: Parameter,
     angles: angles::Entry,
     rotate: kernel::Entry,
-    fence: unsafe fn(bool),
+    fence: Fence,
     /// Rotates normalized values in f32.
     rotate_values: kernel::Entry,
     reciprocals: norm::Entry,
@@ -122,7 +124,7 @@ impl Implementation for Vectorized {
             let tokens = block * step..tokens.min((block + 1) * step);
             self.block(&job, tokens, heads * part / parts..heads * (part + 1) / parts);
             // SAFETY: the machine has the level.
-            unsafe { (self.fence)(job.rotation.streams) };
+            unsafe { self.fence.after(job.rotation.streams) };
         });
         threads.max(1)
     }
