@@ -638,6 +638,9 @@ NORM_API int norm_primitive_desc_query_s32(
 /* Primitive                                                                */
 /* ------------------------------------------------------------------------ */
 
+/* Creates a primitive, which may be executed by several threads at once. It keeps what
+ * it needs of the descriptor, which may be destroyed. Free it with
+ * norm_primitive_destroy. norm_out_of_memory is the only failure with valid handles. */
 NORM_API norm_status_t norm_primitive_create(norm_primitive_t *primitive,
         const_norm_primitive_desc_t primitive_desc);
 /* Runs the primitive. The outputs are complete on return.
@@ -650,8 +653,9 @@ NORM_API norm_status_t norm_primitive_create(norm_primitive_t *primitive,
  * argument unless the operation allows in-place execution.
  *
  * All checks come before any write. Not checked: whether memories have the
- * problem's dimensions and strides (the problem's are used), whether buffers
- * overlap, and alignment.
+ * problem's dimensions and strides (the problem's are used), alignment, and whether
+ * buffers overlap, except for some arguments that start at the same address
+ * (docs/programming-model.md).
  *
  * The call uses the default floating-point environment (rounding,
  * flush-to-zero) and restores the caller's. From the second execution of a
@@ -787,7 +791,7 @@ NORM_API norm_status_t norm_layer_normalization_forward_primitive_desc_create_v2
  * attr           may be NULL. A residual, a gate and a partial norm; no scales, no
  *                post-operations
  * hint_fwd_pd    may be NULL; otherwise a forward layer normalization with the same
- *                flags, epsilon, residual, gate and partial norm, and of kind
+ *                dimensions, flags, epsilon, residual, gate and partial norm, and of kind
  *                norm_forward_training unless use_global_stats is set. (A library
  *                with oneDNN's names compares the attributes and the flags from
  *                bit 24 on)

@@ -190,6 +190,7 @@ typedef struct {
     norm_dim_t bytes;        /* of keys, values, scales, tables and slots */
 } norm_kv_cache_stats_t;
 
+/* Writes what the cache holds at the moment. */
 NORM_API norm_status_t norm_kv_cache_get_stats(
         const_norm_kv_cache_t cache, norm_kv_cache_stats_t *stats);
 

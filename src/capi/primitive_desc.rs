@@ -66,8 +66,9 @@ impl Descriptor {
             (Some(prop_kind), [Some(Answer::U32(flags)), Some(Answer::F32(epsilon))])
                 if op.kind() == kind =>
             {
-                let around = &self.desc.attr().around;
-                Ok(Hint { prop_kind, flags: Flags::new(flags)?, epsilon, around })
+                let src = op.query_md(sys::norm_query_src_md, 0).unwrap_or(&EMPTY);
+                let (flags, around) = (Flags::new(flags)?, &self.desc.attr().around);
+                Ok(Hint { prop_kind, src, flags, epsilon, around })
             }
             _ => Err(Error::invalid(format_args!("hint_fwd_pd: not a forward {name}"))),
         }

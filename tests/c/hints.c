@@ -110,12 +110,28 @@ static void inference_is_refused(void) {
     }
 }
 
+static void other_dimensions_are_refused(void) {
+    const norm_dim_t dims[] = {COLS, ROWS};
+    norm_memory_desc_t other = NULL;
+    norm_primitive_desc_t hint = NULL, pd = UNTOUCHED;
+    MUST(norm_memory_desc_create_with_tag(&other, 2, dims, norm_f32, norm_ab));
+    MUST(norm_layer_normalization_forward_primitive_desc_create(&hint, engine,
+            norm_forward_training, other, other, NULL, 1e-5f, 0, NULL));
+    INVALID("src_desc", norm_layer_normalization_backward_primitive_desc_create,
+            (&pd, engine, norm_backward, rows, rows, rows, NULL, 1e-5f, 0, hint, NULL));
+    EXPECT(strstr(norm_get_last_error(), "[4, 8], but hint_fwd_pd was created for [8, 4]"));
+    EXPECT(pd == UNTOUCHED);
+    MUST(norm_primitive_desc_destroy(hint));
+    MUST(norm_memory_desc_destroy(other));
+}
+
 int main(void) {
     const norm_dim_t dims[] = {ROWS, COLS};
     MUST(norm_engine_create(&engine, norm_cpu, 0));
     MUST(norm_memory_desc_create_with_tag(&rows, 2, dims, norm_f32, norm_ab));
     other_problems_are_refused();
     inference_is_refused();
+    other_dimensions_are_refused();
     MUST(norm_memory_desc_destroy(rows));
     MUST(norm_engine_destroy(engine));
     return expect_summary("hints");

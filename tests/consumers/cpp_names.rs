@@ -48,6 +48,22 @@ fn norm_hpp_has_the_names_of_onednn() {
     }
 }
 
+/// Names that are listed as absent do not exist, so the list's reasons still hold.
+#[test]
+fn absent_names_do_not_exist() {
+    let list = root().join("tests/symbols/onednn_cpp_absent.txt");
+    let list = std::fs::read_to_string(list).expect("the list can be read");
+    let names: Vec<String> =
+        list.lines().map(|line| line.split(' ').take(3).collect::<Vec<_>>().join(" ")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let said = compile(&names, Language::Cpp17).expect_err("no name exists");
+    for (number, name) in names.iter().enumerate() {
+        // Each name is on its own line, after that of the include.
+        let line = number + 2;
+        assert!(said.contains(&format!(".cpp:{line}:")), "{name}: norm.hpp has it");
+    }
+}
+
 #[test]
 fn a_missing_name_is_noticed() {
     for missing in ["class memory::desc get_nothing", "class handle take", "enum query nothing"] {

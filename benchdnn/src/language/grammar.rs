@@ -11,6 +11,20 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command};
 
 /// Drivers of oneDNN's benchdnn, which are not misspelled options.
+/// Names that users of other tools write, and options of that meaning.
+const ALIASES: &[(&str, &str)] = &[
+    ("epsilon", "eps"),
+    ("direction", "dir"),
+    ("isa", "cpu-isa"),
+    ("num-threads", "threads"),
+    ("nthr", "threads"),
+    ("library", "compare"),
+    ("dtype", "dt"),
+    ("type", "dt"),
+    ("algorithm", "alg"),
+    ("fix-times", "fix-times-per-prb"),
+];
+
 const ELSEWHERE: &[&str] = &[
     "binary",
     "bnorm",
@@ -126,8 +140,12 @@ impl Grammar {
                 format!("unknown driver '{name}'; --help lists the drivers")
             }
             _ => {
-                match nearest(name.trim_start_matches('-'), self.infos.iter().map(|info| info.name))
-                {
+                let name_alone = name.trim_start_matches('-');
+                let names = self.infos.iter().map(|info| info.name);
+                let alias = ALIASES.iter().find(|(other, _)| *other == name_alone);
+                let known =
+                    alias.map(|(_, ours)| *ours).filter(|ours| names.clone().any(|n| n == *ours));
+                match known.or_else(|| nearest(name_alone, names)) {
                     Some(nearest) => {
                         format!("unknown option '{name}'; the nearest is '--{nearest}'")
                     }

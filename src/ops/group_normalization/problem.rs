@@ -201,7 +201,7 @@ impl GroupNormalization {
 /// Checks that backward has the flags and groups of the forward problem.
 fn check_hint(p: &BackwardParameters<'_>) -> Result<()> {
     let Some((hint, groups)) = &p.hint else { return Ok(()) };
-    hint.check(p.flags, p.epsilon, &p.attr.around)?;
+    hint.check(p.src, (p.flags, p.epsilon), &p.attr.around)?;
     if p.groups != *groups {
         return Err(Error::invalid(format_args!(
             "groups: {}, but hint_fwd_pd was created with {groups}",

@@ -86,7 +86,7 @@ impl LayerNormalization {
     pub(crate) fn backward(p: &BackwardParameters<'_>) -> Result<Self> {
         check_kind(p.prop_kind, false)?;
         if let Some(hint) = &p.hint {
-            hint.check(p.flags, p.epsilon, &p.attr.around)?;
+            hint.check(p.src, (p.flags, p.epsilon), &p.attr.around)?;
         }
         let BackwardParameters { prop_kind, epsilon, flags, .. } = *p;
         let src = &resolved_src(p.src, p.diff_dst)?;

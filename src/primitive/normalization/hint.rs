@@ -3,25 +3,39 @@
 use super::Flags;
 use crate::error::{Error, Result};
 use crate::primitive::{Around, Gate, PropKind};
+use crate::tensor::MemoryDesc;
 
 /// What backward compares.
 pub(crate) struct Hint<'a> {
     pub(crate) prop_kind: PropKind,
+    pub(crate) src: &'a MemoryDesc,
     pub(crate) flags: Flags,
     pub(crate) epsilon: f32,
     pub(crate) around: &'a Around,
 }
 
 impl Hint<'_> {
-    /// oneDNN compares neither flags, nor epsilon, nor the propagation kind.
+    /// oneDNN compares neither dimensions, flags, epsilon, nor the propagation kind.
     const AS_ONEDNN: bool = cfg!(feature = "onednn-abi");
 
     /// Checks the parameters of backward against those of forward.
-    pub(crate) fn check(&self, flags: u32, epsilon: f32, around: &Around) -> Result<()> {
+    pub(crate) fn check(
+        &self,
+        src: &MemoryDesc,
+        (flags, epsilon): (u32, f32),
+        around: &Around,
+    ) -> Result<()> {
         let theirs = if Self::AS_ONEDNN { !Flags::own(!0) } else { 0 };
         Flags::check_hint(flags & !theirs, self.flags.bits() & !theirs)?;
         if !Self::AS_ONEDNN {
             self.check_kind()?;
+            if src.dims() != self.src.dims() {
+                return Err(Error::invalid(format_args!(
+                    "src_desc: dimensions {:?}, but hint_fwd_pd was created for {:?}",
+                    src.dims(),
+                    self.src.dims()
+                )));
+            }
             if epsilon.to_bits() != self.epsilon.to_bits() {
                 return Err(Error::invalid(format_args!(
                     "epsilon: {epsilon}, but hint_fwd_pd was created with {}",
