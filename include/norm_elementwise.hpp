@@ -36,6 +36,7 @@ struct eltwise_forward : public primitive {
                 bool allow_empty = false)
             : primitive_desc(on, kind, of, src, dst, 0.0f, 0.0f, attr, allow_empty) {}
 
+        // The parameters of the function, as they were given.
         float get_alpha() const { return ask<float>(query::alpha_f32); }
         float get_beta() const { return ask<float>(query::beta_f32); }
     };
@@ -73,6 +74,7 @@ struct eltwise_backward : public primitive {
             : primitive_desc(on, of, diff_src, diff_dst, data, 0.0f, 0.0f, forward, attr,
                     allow_empty) {}
 
+        // The parameters of the function, as they were given.
         float get_alpha() const { return ask<float>(query::alpha_f32); }
         float get_beta() const { return ask<float>(query::beta_f32); }
     };

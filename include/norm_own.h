@@ -40,9 +40,9 @@ extern "C" {
  */
 #define NORM_ARG_RESIDUAL (0x40000000 | 1)          /* in: added to src */
 #define NORM_ARG_RESIDUAL_DST (0x40000000 | 2)      /* out: src + residual */
-#define NORM_ARG_DIFF_RESIDUAL_DST (0x40000000 | 3) /* in, backward */
-#define NORM_ARG_GATE (0x40000000 | 4)
-#define NORM_ARG_DIFF_GATE (0x40000000 | 5) /* out, backward */
+#define NORM_ARG_DIFF_RESIDUAL_DST (0x40000000 | 3) /* in, backward: gradient of the sum */
+#define NORM_ARG_GATE (0x40000000 | 4)              /* in: gates; dimensions of src */
+#define NORM_ARG_DIFF_GATE (0x40000000 | 5)         /* out, backward: their gradients */
 
 /* What is normalized when a residual is added; see
  * norm_primitive_attr_set_residual(). */

@@ -213,7 +213,8 @@ public:
     void set_host_zero_point(int arg, memory::data_type type = memory::data_type::s32) {
         set_zero_points(arg, 0, {}, type, true);
     }
-    // Adds zero points to an argument, passed as NORM_ARG_ATTR_ZERO_POINTS | arg.
+    // Adds zero points to an argument, passed as NORM_ARG_ATTR_ZERO_POINTS | arg. The mask,
+    // groups and host scalars are those of scales.
     void set_zero_points_mask(int arg, int mask) {
         check(norm_primitive_attr_set_zero_points_mask(get(), arg, mask));
     }
@@ -235,6 +236,7 @@ public:
         check(norm_primitive_attr_get_post_ops(get(), &answer));
         return post_ops::copy_of(answer);
     }
+    // Copies the list.
     void set_post_ops(const post_ops &list) {
         check(norm_primitive_attr_set_post_ops(get(), list.get()));
     }
@@ -246,6 +248,7 @@ public:
         check(norm_primitive_attr_set_residual(get(), or_null(residual), or_null(sum),
                 static_cast<norm_residual_rounding_t>(rounding)));
     }
+    // Empty descriptors if there is no residual, or if the sum is not stored.
     void get_residual(
             memory::desc &residual, memory::desc &sum, residual_rounding &rounding) const {
         const_norm_memory_desc_t first = nullptr, second = nullptr;
@@ -255,6 +258,8 @@ public:
         sum = second != nullptr ? memory::desc::copy_of(second) : memory::desc();
         rounding = static_cast<residual_rounding>(its);
     }
+    // Multiplies by swish or logistic of a tensor with the dimensions of src; alpha is swish's. The flags
+    // of the problem say where. An empty descriptor removes the gate.
     void set_gate(const memory::desc &gate, algorithm of = algorithm::eltwise_swish,
             float alpha = 1.0f) {
         check(norm_primitive_attr_set_gate(
