@@ -258,8 +258,8 @@ public:
         sum = second != nullptr ? memory::desc::copy_of(second) : memory::desc();
         rounding = static_cast<residual_rounding>(its);
     }
-    // Multiplies by swish or logistic of a tensor with the dimensions of src; alpha is swish's. The flags
-    // of the problem say where. An empty descriptor removes the gate.
+    // Multiplies by swish or logistic of a tensor with the dimensions of src; alpha is
+    // swish's. The flags of the problem say where. An empty descriptor removes the gate.
     void set_gate(const memory::desc &gate, algorithm of = algorithm::eltwise_swish,
             float alpha = 1.0f) {
         check(norm_primitive_attr_set_gate(
