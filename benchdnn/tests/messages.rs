@@ -110,3 +110,13 @@ fn a_file_for_times_needs_a_mode_that_measures() {
     }
     assert!(!std::path::Path::new(path).exists(), "an empty file was written");
 }
+
+#[test]
+fn names_of_options_elsewhere_are_known() {
+    for (word, ours) in
+        [("--epsilon=1", "eps"), ("--isa=avx2", "cpu-isa"), ("--direction=F", "dir")]
+    {
+        let (_, said) = run(2, &[word, "2x3"]);
+        assert!(said.contains(&format!("the nearest is '--{ours}'")), "{word}: {said}");
+    }
+}
