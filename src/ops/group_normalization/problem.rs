@@ -39,7 +39,7 @@ pub(crate) struct BackwardParameters<'a> {
     pub(crate) groups: i64,
     pub(crate) epsilon: f32,
     pub(crate) flags: u32,
-    /// The flags and groups of the forward problem, if they are known.
+    /// The forward problem and its groups, if they are known.
     pub(crate) hint: Option<(Hint<'a>, i64)>,
     pub(crate) attr: &'a Attr,
 }
@@ -198,7 +198,7 @@ impl GroupNormalization {
     }
 }
 
-/// Checks that backward has the flags and groups of the forward problem.
+/// Checks that backward has the parameters of the forward problem.
 fn check_hint(p: &BackwardParameters<'_>) -> Result<()> {
     let Some((hint, groups)) = &p.hint else { return Ok(()) };
     hint.check(p.src, (p.flags, p.epsilon), &p.attr.around)?;
