@@ -114,25 +114,7 @@ pub(crate) fn of_value(name: &str, names: &[&str]) -> Option<String> {
 /// The name that differs in the fewest letters, if they are few.
 fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let most = if name.len() < 3 { 0 } else { name.len().div_ceil(4) };
-    let found = names.map(|own| (distance(name, own), own)).min_by_key(|(letters, _)| *letters);
+    let found =
+        names.map(|own| (strsim::osa_distance(name, own), own)).min_by_key(|(letters, _)| *letters);
     found.filter(|(letters, _)| *letters <= most).map(|(_, own)| own)
-}
-
-/// How many letters must be inserted, deleted or replaced, or swapped with their neighbour.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut least = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
 }

@@ -1,6 +1,7 @@
 //! The normalization flags.
 
 use crate::error::{Error, Result};
+use crate::primitive::check_known_flags;
 use crate::text::shown;
 use norm_sys as sys;
 use std::fmt::{self, Write};
@@ -25,14 +26,8 @@ impl Flags {
     const GATES: u32 = sys::norm_gate_input | sys::norm_gate_output;
 
     pub(crate) fn new(bits: u32) -> Result<Self> {
-        let known: u32 = Self::ALL.iter().map(|(bit, ..)| bit).sum();
-        match bits & !known {
-            0 => Ok(Self(bits)),
-            other => Err(Error::invalid(format_args!(
-                "flags: {other:#x} is not among {}",
-                Self::names(known)
-            ))),
-        }
+        check_known_flags(bits, &Self::ALL.map(|(bit, _, name)| (bit, name)))?;
+        Ok(Self(bits))
     }
 
     /// The names of the known flags among `bits`.
