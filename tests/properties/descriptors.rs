@@ -32,6 +32,7 @@ enum Making {
     /// By a tag with as many dimensions as it has letters.
     Tag(Vec<i64>, u32),
     Letters(Vec<i64>, String),
+    HostScalar,
 }
 
 fn making() -> impl Strategy<Value = Making> {
@@ -41,6 +42,7 @@ fn making() -> impl Strategy<Value = Making> {
         2 => (vec(number(), 12), 0..900u32).prop_map(|(dims, tag)| Making::Tag(dims, tag)),
         2 => (vec(number(), 1..4), "[aA]?[bB]?[cC]?([0-9]{1,9}[abc]){0,4}")
             .prop_map(|(dims, letters)| Making::Letters(dims, letters)),
+        1 => Just(Making::HostScalar),
     ]
 }
 
@@ -59,6 +61,7 @@ impl Making {
                 MemoryDesc::with_tag(&dims[..outer.min(12)], data_type, *tag).ok()
             }
             Self::Letters(dims, letters) => MemoryDesc::with_letters(dims, data_type, letters).ok(),
+            Self::HostScalar => MemoryDesc::host_scalar(data_type).ok(),
         }
     }
 }
@@ -176,7 +179,11 @@ fn holds(desc: &MemoryDesc) {
         index.push((desc.dims()[d] - 1).max(0));
     }
     let has_elements = desc.layout() == Layout::Strided && desc.ndims() > 0 && !desc.has_zero_dim();
-    let exact = if has_elements { (last + inside) * element } else { 0 };
+    let exact = match desc.layout() {
+        Layout::HostScalar => element,
+        _ if has_elements => (last + inside) * element,
+        _ => 0,
+    };
     assert_eq!(desc.size() as i128, exact, "{desc:?}");
     assert!(exact <= isize::MAX as i128, "{desc:?}");
     if desc.layout() == Layout::Strided {
