@@ -15,7 +15,7 @@ use super::schedule::{
 use crate::primitive::{Arguments, BoundChain, ChainEntry, PostOpChain, Rows, chain_entry};
 use crate::simd::Level;
 use crate::tensor::{DataType, MemoryDesc, RowMap};
-use crate::threads::{default_threads, threads};
+use crate::threads::most_threads;
 
 /// The maximum number of tensors that an operation reads or writes row by row.
 pub(crate) const TENSORS: usize = 3;
@@ -386,7 +386,7 @@ fn rows_at_once(
     let caches = Caches::get();
     // A kernel starts anew for each stage, so a few rows from the second-level cache beat one or two from the first, as
     // long as there are enough blocks for the threads.
-    let few = CHAIN_ROWS.min(count / threads().max(default_threads()) / BLOCKS_PER_THREAD);
+    let few = CHAIN_ROWS.min(count / most_threads() / BLOCKS_PER_THREAD);
     let fit = few.min(caches.second / part_of_second / row_bytes);
     let mut rows = (caches.working_set() / row_bytes).max(fit);
     if transposes {

@@ -40,6 +40,11 @@ pub(crate) fn threads() -> usize {
     }
 }
 
+/// The most threads for which scratchpads have room: the current count, or the default if that is larger.
+pub(crate) fn most_threads() -> usize {
+    threads().max(default_threads())
+}
+
 /// Sets the count. 0 restores the default.
 pub(crate) fn set_threads(count: usize) {
     SET.store(count.min(MAX_THREADS), Ordering::Relaxed);

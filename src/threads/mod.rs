@@ -20,7 +20,7 @@ mod tests;
 mod worker;
 
 pub(crate) use caller::{CallerPool, ParallelFor};
-pub(crate) use count::{MAX_THREADS, default_threads, set_threads, threads};
+pub(crate) use count::{MAX_THREADS, default_threads, most_threads, set_threads, threads};
 pub(crate) use crew::{Crew, Member};
 pub(crate) use slot::Slot;
 

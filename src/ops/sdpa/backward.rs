@@ -7,7 +7,7 @@ use super::diff_mask::DiffMask;
 use super::gradient::{
     self, DeltaEntry, Deltas, Matrix, PAD, Pairs, QUERIES, STEP, ScaleEntry, Scaled,
 };
-use super::inputs::{Bound, Inputs, Shared, floats, rooms};
+use super::inputs::{Bound, Inputs, Shared, floats};
 use super::keys::{STAGED, Target};
 use super::order::Right;
 use super::problem::Sdpa;
@@ -15,7 +15,7 @@ use super::rows::Heads;
 use super::score::ScoreRow;
 use crate::error::Result;
 use crate::primitive::Execution;
-use crate::rows::Slots;
+use crate::rows::{Slots, rooms};
 use crate::simd::{LANES, Level};
 use crate::threads::Length;
 use norm_sys as sys;

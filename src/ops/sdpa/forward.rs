@@ -1,7 +1,7 @@
 //! Forward. Threads share the queries in parts. Each part attends to the blocks of keys that it sees.
 
 use super::blocks::{BlockKeys, Blocks, whole_groups};
-use super::inputs::{Bound, Inputs, Shared, floats, rooms};
+use super::inputs::{Bound, Inputs, Shared, floats};
 use super::kernel::{Block, DotEntry, Entry, FinishEntry, Finished, JoinEntry, WEIGHTS};
 use super::keys::{Runs, STAGED, Target};
 use super::order::{Left, PAD, Right};
@@ -13,7 +13,7 @@ use super::tiles::Tiles;
 use super::{BLOCK, kernel, order, tile_kernel};
 use crate::error::Result;
 use crate::primitive::Execution;
-use crate::rows::Slots;
+use crate::rows::{Slots, rooms};
 use crate::simd::{LANES, Level};
 use crate::threads::Length;
 use norm_sys as sys;

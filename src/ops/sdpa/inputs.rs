@@ -12,7 +12,6 @@ use crate::primitive::{Arguments, Execution};
 use crate::rows::Grids;
 use crate::simd::Level;
 use crate::tensor::DataType;
-use crate::threads::{default_threads, threads};
 use norm_sys as sys;
 use std::ops::Range;
 
@@ -22,14 +21,6 @@ const LINE: usize = 16;
 /// The size of `count` elements of a type, in floats, rounded up to whole lines.
 pub(super) const fn floats<T>(count: usize) -> usize {
     (count * size_of::<T>()).div_ceil(4).next_multiple_of(LINE)
-}
-
-/// The most rooms for threads.
-const MOST_ROOMS: usize = 64;
-
-/// The number of rooms: one for each thread of an execution, up to [`MOST_ROOMS`].
-pub(super) fn rooms() -> usize {
-    threads().max(default_threads()).min(MOST_ROOMS)
 }
 
 /// An address that threads share; each accesses its own part.
