@@ -13,6 +13,7 @@ mod kernel;
 mod op;
 mod problem;
 mod reference;
+mod sweeps;
 mod vector;
 mod wide;
 
