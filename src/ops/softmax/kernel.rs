@@ -158,7 +158,7 @@ unsafe fn backward_rows<S: Simd, E: Element, const LOG: bool>(
         // SAFETY: guaranteed by the caller.
         unsafe {
             // Short rows without the loops of long ones.
-            let sum = if job.cols <= GROUP {
+            let sum = if S::UNROLLS && job.cols <= GROUP {
                 S::wide_sum(lane_sums::<S, 1, _>(job.cols, &row).products[0])
             } else {
                 fold::<S, 1, _>(job.cols, &row).products[0]
