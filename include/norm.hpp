@@ -25,6 +25,12 @@
 //             (NORM_ENABLE_EXCEPTIONS 0, as with -fno-exceptions) it calls the
 //             handler of norm::set_error_handler instead; see error_handler in
 //             norm_core.hpp.
+// Members.    Every primitive `p` and every p::primitive_desc has a default
+//             constructor, which makes an empty object, and p(primitive_desc) makes
+//             the executable primitive. mean_desc(), src_desc(), ... are the
+//             descriptors of arguments, empty if the problem does not have them.
+//             `attr` holds attributes; with `allow_empty`, an unimplemented problem
+//             makes an empty object instead of failing.
 // Threads.    As in norm.h. Handles may be copied from any thread.
 // Shapes and formulas are documented at the C functions in norm.h.
 #ifndef NORM_HPP
@@ -170,6 +176,7 @@ struct group_normalization_forward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
         primitive_desc() = default;
+        // `kind` is forward_training or forward_inference.
         primitive_desc(const engine &on, prop_kind kind, const memory::desc &src,
                 const memory::desc &dst, memory::dim groups, float epsilon,
                 normalization_flags flags, const primitive_attr &attr = primitive_attr(),
@@ -195,6 +202,7 @@ struct group_normalization_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
         primitive_desc() = default;
+        // `kind` is backward or backward_data.
         primitive_desc(const engine &on, prop_kind kind, const memory::desc &diff_src,
                 const memory::desc &diff_dst, const memory::desc &src, memory::dim groups,
                 float epsilon, normalization_flags flags,
@@ -226,6 +234,7 @@ struct softmax_forward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
         primitive_desc() = default;
+        // `kind` is forward_training or forward_inference; dst may have the layout any.
         primitive_desc(const engine &on, prop_kind kind, algorithm of, const memory::desc &src,
                 const memory::desc &dst, int axis, const primitive_attr &attr = primitive_attr(),
                 bool allow_empty = false)
@@ -245,6 +254,7 @@ struct softmax_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
         primitive_desc() = default;
+        // diff_src and diff_dst may have the layout any.
         primitive_desc(const engine &on, algorithm of, const memory::desc &diff_src,
                 const memory::desc &diff_dst, const memory::desc &dst, int axis,
                 const softmax_forward::primitive_desc &forward = {},
@@ -271,6 +281,7 @@ struct reorder : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
         primitive_desc() = default;
+        // Both engines are the same.
         primitive_desc(const engine &src_engine, const memory::desc &src,
                 const engine &dst_engine, const memory::desc &dst,
                 const primitive_attr &attr = primitive_attr(), bool allow_empty = false)
@@ -284,6 +295,7 @@ struct reorder : public primitive {
             : primitive_desc(src.get_engine(), src.get_desc(), dst.get_engine(), dst.get_desc(),
                     attr, allow_empty) {}
 
+        // The engine of src, and that of dst.
         engine get_src_engine() const {
             return engine(*this, ask<norm_engine_t>(query::reorder_src_engine));
         }
@@ -294,10 +306,12 @@ struct reorder : public primitive {
 
     reorder() = default;
     explicit reorder(const primitive_desc &problem) : primitive(problem) {}
+    // The reorder between the descriptors of two memories.
     reorder(const memory &src, const memory &dst, const primitive_attr &attr = primitive_attr())
         : primitive(primitive_desc(src, dst, attr)) {}
 
     using primitive::execute;
+    // Copies src to dst. For reorders without further arguments.
     void execute(const stream &on, const memory &src, const memory &dst) const {
         execute(on, {{NORM_ARG_SRC, src}, {NORM_ARG_DST, dst}});
     }
@@ -307,6 +321,7 @@ struct reorder : public primitive {
 // Names
 // ---------------------------------------------------------------------------
 
+// The name of a value, as in the C enumerators without their prefix.
 inline std::string to_string(status s) {
     return norm_status2str(static_cast<norm_status_t>(s));
 }
@@ -375,6 +390,7 @@ enum class cpu_isa {
     neon = norm_cpu_isa_neon,
 };
 
+// The name of an instruction set.
 inline std::string to_string(cpu_isa isa) {
     return norm_cpu_isa2str(static_cast<norm_cpu_isa_t>(isa));
 }
@@ -382,6 +398,7 @@ inline std::string to_string(cpu_isa isa) {
 inline void set_max_cpu_isa(cpu_isa isa) {
     check(norm_set_max_cpu_isa(static_cast<norm_cpu_isa_t>(isa)));
 }
+// The instruction set of descriptors created from now on.
 inline cpu_isa get_effective_cpu_isa() {
     return static_cast<cpu_isa>(norm_get_effective_cpu_isa());
 }
@@ -391,12 +408,15 @@ enum class cpu_isa_hints {
     prefer_ymm = norm_cpu_isa_prefer_ymm,
 };
 
+// The name of a hint.
 inline std::string to_string(cpu_isa_hints hints) {
     return norm_cpu_isa_hints2str(static_cast<norm_cpu_isa_hints_t>(hints));
 }
+// Stores the hint; see norm_set_cpu_isa_hints.
 inline void set_cpu_isa_hints(cpu_isa_hints hints) {
     check(norm_set_cpu_isa_hints(static_cast<norm_cpu_isa_hints_t>(hints)));
 }
+// The stored hint.
 inline cpu_isa_hints get_cpu_isa_hints() {
     return static_cast<cpu_isa_hints>(norm_get_cpu_isa_hints());
 }
@@ -404,6 +424,7 @@ inline cpu_isa_hints get_cpu_isa_hints() {
 inline void set_default_fpmath_mode(fpmath_mode mode) {
     check(norm_set_default_fpmath_mode(static_cast<norm_fpmath_mode_t>(mode)));
 }
+// That mode.
 inline fpmath_mode get_default_fpmath_mode() {
     norm_fpmath_mode_t answer = norm_fpmath_mode_strict;
     check(norm_get_default_fpmath_mode(&answer));
@@ -413,6 +434,7 @@ inline fpmath_mode get_default_fpmath_mode() {
 inline void set_primitive_cache_capacity(int capacity) {
     check(norm_set_primitive_cache_capacity(capacity));
 }
+// The stored capacity.
 inline int get_primitive_cache_capacity() {
     int answer = 0;
     check(norm_get_primitive_cache_capacity(&answer));
@@ -421,6 +443,7 @@ inline int get_primitive_cache_capacity() {
 // The number of threads that an execution may use, including the calling thread. 0
 // restores the default.
 inline void set_num_threads(int num_threads) { check(norm_set_num_threads(num_threads)); }
+// That number.
 inline int get_num_threads() { return norm_get_num_threads(); }
 // The number of threads that took part in this thread's last execution.
 inline int get_last_num_threads() { return norm_get_last_num_threads(); }
@@ -452,6 +475,7 @@ inline std::vector<norm_remedy_t> explain_remedies(const memory &src, const memo
 inline std::string to_string(norm_explanation_warning_t warning) {
     return norm_warning2str(warning);
 }
+// The name of a remedy.
 inline std::string to_string(norm_remedy_kind_t kind) { return norm_remedy2str(kind); }
 // An explanation as lines of text. `remedies` is what explain_remedies returned, or
 // empty.
@@ -467,7 +491,9 @@ inline std::string to_string(const norm_explanation_t &explanation,
 }
 
 using version_t = norm_version_t;
+// The version of the library, which lives as long as the process.
 inline const version_t &version() { return *norm_version(); }
+// The size of an element in bytes.
 inline std::size_t data_type_size(memory::data_type type) {
     return norm_data_type_size(static_cast<norm_data_type_t>(type));
 }

@@ -40,6 +40,7 @@ inline namespace NORM_HPP_MODE {
 // The exception of this API. `status` is never norm_success; what() is the
 // sentence of norm_get_last_error().
 struct error : std::runtime_error {
+    // From a status and a sentence.
     error(norm_status_t code, const std::string &sentence)
         : std::runtime_error(sentence), status(code), message(what()) {}
     error(const error &other)
@@ -78,6 +79,7 @@ inline std::atomic<error_handler> current_error_handler {abort_on_error};
 inline error_handler set_error_handler(error_handler handler) noexcept {
     return current_error_handler.exchange(handler == nullptr ? abort_on_error : handler);
 }
+// The handler of all threads.
 inline error_handler get_error_handler() noexcept { return current_error_handler.load(); }
 #endif
 
@@ -137,6 +139,7 @@ public:
         else
             object_.reset(object, destroy);
     }
+    // Whether there is an object.
     explicit operator bool() const noexcept { return object_ != nullptr; }
     // Compares identity, not value.
     bool operator==(const handle &other) const noexcept { return object_ == other.object_; }
@@ -407,9 +410,11 @@ public:
     template <typename Owner>
     engine(const Owner &owner, norm_engine_t object) : handle(owner, object) {}
 
+    // The number of engines of a kind.
     static std::size_t get_count(kind of) {
         return norm_engine_get_count(static_cast<norm_engine_kind_t>(of));
     }
+    // The kind that the engine was created with.
     kind get_kind() const {
         norm_engine_kind_t answer = norm_any_engine;
         check(norm_engine_get_kind(get(), &answer));
@@ -439,8 +444,10 @@ public:
     };
 
     stream() = default;
+    // A stream on an engine.
     explicit stream(const engine &on, flags f = flags::default_flags) : handle(create(on, f)) {}
 
+    // The engine of the stream.
     engine get_engine() const {
         norm_engine_t answer = nullptr;
         check(norm_stream_get_engine(get(), &answer));

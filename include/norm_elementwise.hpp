@@ -18,6 +18,7 @@ struct eltwise_forward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
         primitive_desc() = default;
+        // A function with two parameters.
         primitive_desc(const engine &on, prop_kind kind, algorithm of, const memory::desc &src,
                 const memory::desc &dst, float alpha, float beta,
                 const primitive_attr &attr = primitive_attr(), bool allow_empty = false)
@@ -51,6 +52,8 @@ struct eltwise_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
         primitive_desc() = default;
+        // A function with two parameters. `data` is src, or dst for algorithms with
+        // use_dst_for_bwd.
         primitive_desc(const engine &on, algorithm of, const memory::desc &diff_src,
                 const memory::desc &diff_dst, const memory::desc &data, float alpha, float beta,
                 const eltwise_forward::primitive_desc &forward = {},
@@ -90,6 +93,7 @@ struct binary : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
         primitive_desc() = default;
+        // A function of two tensors. A dimension of 1 is broadcast.
         primitive_desc(const engine &on, algorithm of, const memory::desc &src0,
                 const memory::desc &src1, const memory::desc &dst,
                 const primitive_attr &attr = primitive_attr(), bool allow_empty = false)
@@ -108,6 +112,7 @@ struct binary : public primitive {
                         dst.get(), attr.get());
             })) {}
 
+        // The descriptor of src0, src1 or src2; empty if the function has none.
         memory::desc src_desc(int index = 0) const {
             return arg_desc(index == 0 ? NORM_ARG_SRC_0
                             : index == 1 ? NORM_ARG_SRC_1 : NORM_ARG_SRC_2);

@@ -24,6 +24,7 @@ struct gated_forward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
         primitive_desc() = default;
+        // alpha is swish's; limit is INFINITY for none; shift is added to up.
         primitive_desc(const engine &on, prop_kind kind, algorithm of, gate_packing packing,
                 const memory::desc &src, const memory::desc &up, const memory::desc &dst,
                 float alpha, float limit, float shift,
@@ -46,6 +47,7 @@ struct gated_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
         primitive_desc() = default;
+        // diff_up is empty unless the packing is gate_packing::separate.
         primitive_desc(const engine &on, algorithm of, gate_packing packing,
                 const memory::desc &diff_src, const memory::desc &diff_up,
                 const memory::desc &diff_dst, const memory::desc &src, const memory::desc &up,

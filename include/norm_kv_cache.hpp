@@ -30,6 +30,8 @@ struct kv_cache_options {
     memory::dim window = 0, first_tokens = 0;   // ring
 };
 
+// The keys and values of the tokens of several sequences; see norm_kv_cache_create for
+// the options, and the functions of norm_kv_cache.h for what the members do.
 class kv_cache : public handle<norm_kv_cache, norm_kv_cache_destroy> {
 public:
     using sequence = memory::dim;
@@ -37,22 +39,29 @@ public:
     kv_cache() = default;
     // Takes ownership of a C cache.
     explicit kv_cache(norm_kv_cache_t object) : handle(object) {}
+    // A cache with room for the sequences and tokens of the options.
     kv_cache(const engine &on, const kv_cache_options &options) : handle(create(on, options)) {}
 
+    // The number of a new, empty sequence.
     sequence new_sequence() const {
         sequence number = -1;
         check(norm_kv_cache_new_sequence(get(), &number));
         return number;
     }
+    // Ends a sequence; its number and pages may be used again.
     void drop(sequence number) const { check(norm_kv_cache_drop(get(), number)); }
+    // The number of tokens of a sequence.
     memory::dim get_length(sequence number) const {
         memory::dim length = 0;
         check(norm_kv_cache_get_length(get(), number, &length));
         return length;
     }
+    // Keeps the first `length` tokens of a sequence.
     void truncate(sequence number, memory::dim length) const {
         check(norm_kv_cache_truncate(get(), number, length));
     }
+    // The number of a new sequence with the same tokens, which share memory until one is
+    // extended.
     sequence fork(sequence number) const {
         sequence copy = -1;
         check(norm_kv_cache_fork(get(), number, &copy));
@@ -93,11 +102,13 @@ public:
         return of_list(args, done ? nargs : 0);
     }
 
+    // The keys, the values, and dst of a rope that writes keys, of one layer.
     memory::desc key_desc() const {
         norm_memory_desc_t found = nullptr;
         check(norm_kv_cache_get_descs(get(), 0, &found, nullptr, nullptr, nullptr));
         return memory::desc(found);
     }
+    // As key_desc(), for the values.
     memory::desc value_desc() const {
         norm_memory_desc_t found = nullptr;
         check(norm_kv_cache_get_descs(get(), 0, nullptr, &found, nullptr, nullptr));
@@ -109,11 +120,13 @@ public:
         check(norm_kv_cache_get_descs(get(), sequences, nullptr, nullptr, &found, nullptr));
         return memory::desc(found);
     }
+    // dst of a rope that writes to the slots of the cache.
     memory::desc rope_dst_desc() const {
         norm_memory_desc_t found = nullptr;
         check(norm_kv_cache_get_descs(get(), 0, nullptr, nullptr, nullptr, &found));
         return memory::desc(found);
     }
+    // See norm_kv_cache_stats_t.
     norm_kv_cache_stats_t get_stats() const {
         norm_kv_cache_stats_t stats = {};
         check(norm_kv_cache_get_stats(get(), &stats));

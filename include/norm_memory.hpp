@@ -148,26 +148,34 @@ public:
         std::size_t get_size(int index) const {
             return norm_memory_desc_get_size_v2(get(), index);
         }
+        // The number of buffers of the tensor.
         int get_num_handles() const {
             int answer = 0;
             check(norm_memory_desc_query_v2(get(), norm_query_num_handles_s32, 0, &answer));
             return answer;
         }
+        // Whether the descriptor is empty.
         bool is_zero() const { return get_ndims() == 0; }
+        // The number of dimensions, and the dimensions; padded, as far as blocks reach beyond
+        // them, and the offsets of the data in the padding (0).
         int get_ndims() const { return ask<int>(query::ndims_s32); }
         dims get_dims() const { return ask_dims(query::dims); }
         dims get_padded_dims() const { return ask_dims(query::padded_dims); }
         dims get_padded_offsets() const { return ask_dims(query::padded_offsets); }
         // Fails for kind any and for an empty descriptor.
         dims get_strides() const { return ask_dims(query::strides); }
+        // The offset of the first element, in elements.
         dim get_submemory_offset() const { return ask<dim>(query::submemory_offset_s64); }
+        // The number of inner blocks.
         int get_inner_nblks() const { return ask<int>(query::inner_nblks_s32); }
         // The sizes of the inner blocks, and the dimensions that they divide.
         dims get_inner_blks() const { return ask_dims(query::inner_blks, get_inner_nblks()); }
         dims get_inner_idxs() const { return ask_dims(query::inner_idxs, get_inner_nblks()); }
+        // The type of an element.
         data_type get_data_type() const {
             return static_cast<data_type>(ask<norm_data_type_t>(query::data_type));
         }
+        // Whether the layout is known (blocked), any, undef or that of a host scalar.
         format_kind get_format_kind() const {
             return static_cast<format_kind>(ask<norm_format_kind_t>(query::format_kind));
         }

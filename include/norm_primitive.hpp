@@ -33,26 +33,33 @@ public:
         return post_ops(object);
     }
 
+    // The number of post-operations.
     int len() const { return norm_post_ops_len(get()); }
+    // The kind of entry `index`; see norm_post_ops_get_kind.
     primitive_kind kind(int index) const {
         return static_cast<primitive_kind>(norm_post_ops_get_kind(get(), index));
     }
 
+    // x + scale*(dst - zero_point), where dst is the previous content of the output, read as
+    // `type` (undef: the output's own type).
     void append_sum(float scale = 1.f, std::int32_t zero_point = 0,
             memory::data_type type = memory::data_type::undef) {
         check(norm_post_ops_append_sum(
                 get(), scale, zero_point, static_cast<norm_data_type_t>(type)));
     }
+    // The parameters of the sum at `index`; fails if it is another kind.
     void get_params_sum(int index, float &scale, std::int32_t &zero_point,
             memory::data_type &type) const {
         norm_data_type_t its = norm_data_type_undef;
         check(norm_post_ops_get_params_sum(get(), index, &scale, &zero_point, &its));
         type = static_cast<memory::data_type>(its);
     }
+    // Applies a function with two parameters; see norm_post_ops_append_eltwise.
     void append_eltwise(algorithm of, float alpha, float beta) {
         check(norm_post_ops_append_eltwise(
                 get(), static_cast<norm_alg_kind_t>(of), alpha, beta));
     }
+    // The parameters of the eltwise at `index`; fails if it is another kind.
     void get_params_eltwise(int index, algorithm &of, float &alpha, float &beta) const {
         norm_alg_kind_t its = norm_alg_kind_undef;
         check(norm_post_ops_get_params_eltwise(get(), index, &its, &alpha, &beta));
@@ -68,6 +75,7 @@ public:
         check(norm_post_ops_append_binary_v2(
                 get(), static_cast<norm_alg_kind_t>(of), src1.get(), src2.get()));
     }
+    // The parameters of the binary at `index`; fails if it is another kind.
     void get_params_binary(int index, algorithm &of, memory::desc &src1) const {
         norm_alg_kind_t its = norm_alg_kind_undef;
         const_norm_memory_desc_t first = nullptr;
@@ -75,6 +83,7 @@ public:
         of = static_cast<algorithm>(its);
         src1 = memory::desc::copy_of(first);
     }
+    // The same with the second operand of a selection, which is otherwise empty.
     void get_params_binary(
             int index, algorithm &of, memory::desc &src1, memory::desc &src2) const {
         norm_alg_kind_t its = norm_alg_kind_undef;
@@ -84,16 +93,20 @@ public:
         src1 = memory::desc::copy_of(first);
         src2 = memory::desc::copy_of(second);
     }
+    // x > 0 ? x : w*x with weights w. No operation supports it yet.
     void append_prelu(int mask) { check(norm_post_ops_append_prelu(get(), mask)); }
+    // The mask of the prelu at `index`.
     void get_params_prelu(int index, int &mask) const {
         check(norm_post_ops_get_params_prelu(get(), index, &mask));
     }
+    // A depthwise convolution. No operation supports it yet.
     void append_dw(memory::data_type weights, memory::data_type bias, memory::data_type dst,
             memory::dim kernel_size, memory::dim stride_size, memory::dim padding_l_size) {
         check(norm_post_ops_append_dw(get(), static_cast<norm_data_type_t>(weights),
                 static_cast<norm_data_type_t>(bias), static_cast<norm_data_type_t>(dst),
                 kernel_size, stride_size, padding_l_size));
     }
+    // The parameters of the convolution at `index`.
     void get_params_dw(int index, memory::data_type &weights, memory::data_type &bias,
             memory::data_type &dst, memory::dim &kernel_size, memory::dim &stride_size,
             memory::dim &padding_l_size) const {
@@ -127,20 +140,25 @@ public:
         return primitive_attr(object);
     }
 
+    // Who provides the scratchpad; by default the library.
     scratchpad_mode get_scratchpad_mode() const {
         norm_scratchpad_mode_t answer = norm_scratchpad_mode_library;
         check(norm_primitive_attr_get_scratchpad_mode(get(), &answer));
         return static_cast<scratchpad_mode>(answer);
     }
+    // Sets who provides it. With scratchpad_mode::user, executions need NORM_ARG_SCRATCHPAD.
     void set_scratchpad_mode(scratchpad_mode mode) {
         check(norm_primitive_attr_set_scratchpad_mode(
                 get(), static_cast<norm_scratchpad_mode_t>(mode)));
     }
+    // Whether f32 arithmetic may use a narrower type. This library always uses strict
+    // arithmetic.
     fpmath_mode get_fpmath_mode() const {
         norm_fpmath_mode_t answer = norm_fpmath_mode_strict;
         check(norm_primitive_attr_get_fpmath_mode(get(), &answer));
         return static_cast<fpmath_mode>(answer);
     }
+    // The same, and whether integer arithmetic may.
     void get_fpmath_mode(fpmath_mode &mode, bool &apply_to_int) const {
         norm_fpmath_mode_t answer = norm_fpmath_mode_strict;
         int ints = 0;
@@ -148,35 +166,43 @@ public:
         mode = static_cast<fpmath_mode>(answer);
         apply_to_int = ints != 0;
     }
+    // Sets the mode; it changes no result.
     void set_fpmath_mode(fpmath_mode mode) {
         check(norm_primitive_attr_set_fpmath_mode(get(), static_cast<norm_fpmath_mode_t>(mode)));
     }
+    // The same, and whether integer arithmetic may use a narrower type.
     void set_fpmath_mode(fpmath_mode mode, bool apply_to_int) {
         check(norm_primitive_attr_set_fpmath_mode_v2(
                 get(), static_cast<norm_fpmath_mode_t>(mode), apply_to_int));
     }
+    // The type of accumulators. This library always uses strict accumulation.
     accumulation_mode get_accumulation_mode() const {
         norm_accumulation_mode_t answer = norm_accumulation_mode_strict;
         check(norm_primitive_attr_get_accumulation_mode(get(), &answer));
         return static_cast<accumulation_mode>(answer);
     }
+    // Sets the mode; it changes no result.
     void set_accumulation_mode(accumulation_mode mode) {
         check(norm_primitive_attr_set_accumulation_mode(
                 get(), static_cast<norm_accumulation_mode_t>(mode)));
     }
+    // Whether equal inputs must give equal bits. They always do.
     bool get_deterministic() const {
         int answer = 0;
         check(norm_primitive_attr_get_deterministic(get(), &answer));
         return answer != 0;
     }
+    // Sets whether they must; it changes no result.
     void set_deterministic(bool value) {
         check(norm_primitive_attr_set_deterministic(get(), value));
     }
+    // The rounding of an argument, NORM_ARG_DST or NORM_ARG_DIFF_SRC.
     rounding_mode get_rounding_mode(int arg) const {
         norm_rounding_mode_t answer = norm_rounding_mode_environment;
         check(norm_primitive_attr_get_rounding(get(), arg, &answer));
         return static_cast<rounding_mode>(answer);
     }
+    // Sets the rounding. No operation supports stochastic rounding yet.
     void set_rounding_mode(int arg, rounding_mode mode) {
         check(norm_primitive_attr_set_rounding(
                 get(), arg, static_cast<norm_rounding_mode_t>(mode)));
@@ -192,12 +218,14 @@ public:
         check(norm_primitive_attr_set_scales(get(), arg, mask, static_cast<int>(groups.size()),
                 groups.data(), static_cast<norm_data_type_t>(type)));
     }
+    // The same for scales that may be host scalars.
     void set_scales(int arg, int mask, const memory::dims &groups, memory::data_type type,
             bool is_on_host) {
         check(norm_primitive_attr_set_scales_v2(get(), arg, mask,
                 static_cast<int>(groups.size()), groups.data(),
                 static_cast<norm_data_type_t>(type), is_on_host));
     }
+    // The same for scales that may be computed from dst; see norm_quantization_mode_t.
     void set_scales(int arg, int mask, const memory::dims &groups, memory::data_type type,
             bool is_on_host, quantization_mode mode) {
         check(norm_primitive_attr_set_scales_v3(get(), arg, mask,
@@ -218,12 +246,14 @@ public:
     void set_zero_points_mask(int arg, int mask) {
         check(norm_primitive_attr_set_zero_points_mask(get(), arg, mask));
     }
+    // With groups and the data type of the zero points.
     void set_zero_points(int arg, int mask, const memory::dims &groups,
             memory::data_type type = memory::data_type::s32) {
         check(norm_primitive_attr_set_zero_points(get(), arg, mask,
                 static_cast<int>(groups.size()), groups.data(),
                 static_cast<norm_data_type_t>(type)));
     }
+    // The same for zero points that may be host scalars.
     void set_zero_points(int arg, int mask, const memory::dims &groups, memory::data_type type,
             bool is_on_host) {
         check(norm_primitive_attr_set_zero_points_v2(get(), arg, mask,
@@ -265,6 +295,7 @@ public:
         check(norm_primitive_attr_set_gate(
                 get(), or_null(gate), static_cast<norm_alg_kind_t>(of), alpha));
     }
+    // The gate, empty if there is none, its function and swish's alpha.
     void get_gate(memory::desc &gate, algorithm &of, float &alpha) const {
         const_norm_memory_desc_t its = nullptr;
         norm_alg_kind_t alg = norm_alg_kind_undef;
@@ -276,6 +307,7 @@ public:
     void set_partial_norm(memory::dim elements) {
         check(norm_primitive_attr_set_partial_norm(get(), elements));
     }
+    // The number of elements, or 0 for all.
     memory::dim get_partial_norm() const {
         memory::dim elements = 0;
         check(norm_primitive_attr_get_partial_norm(get(), &elements));
@@ -286,6 +318,7 @@ public:
     void set_softmax_stats(const memory::desc &stats) {
         check(norm_primitive_attr_set_softmax_stats(get(), or_null(stats)));
     }
+    // Empty if they are not stored.
     memory::desc get_softmax_stats() const {
         const_norm_memory_desc_t its = nullptr;
         check(norm_primitive_attr_get_softmax_stats(get(), &its));
@@ -295,16 +328,20 @@ public:
     void set_dropout(const memory::desc &mask_desc) {
         check(norm_primitive_attr_set_dropout(get(), mask_desc.get()));
     }
+    // With the type of the seed, an offset of the generator, and host scalars for the
+    // parameters; see norm_primitive_attr_set_dropout.
     void set_dropout(const memory::desc &mask_desc, memory::data_type seed_dt, bool use_offset,
             bool use_host_scalars) {
         check(norm_primitive_attr_set_dropout_v2(get(), mask_desc.get(),
                 static_cast<norm_data_type_t>(seed_dt), use_offset, use_host_scalars));
     }
+    // The mask; empty if there is no dropout, or none is stored.
     void get_dropout(memory::desc &mask_desc) const {
         const_norm_memory_desc_t its = nullptr;
         check(norm_primitive_attr_get_dropout(get(), &its));
         mask_desc = memory::desc::copy_of(its);
     }
+    // The parameters of set_dropout.
     void get_dropout(memory::desc &mask_desc, memory::data_type &seed_dt, bool &use_offset,
             bool &use_host_scalars) const {
         const_norm_memory_desc_t its = nullptr;
@@ -377,10 +414,13 @@ public:
     // The descriptor of execution argument NORM_ARG_*; empty if unused.
     memory::desc arg_desc(int arg) const { return query_md(query::exec_arg_md, arg); }
 
+    // The name of the implementation, such as simd:avx512.
     const char *impl_info_str() const { return ask<const char *>(query::impl_info_str); }
+    // The operation.
     primitive_kind get_kind() const {
         return static_cast<primitive_kind>(ask<norm_primitive_kind_t>(query::primitive_kind));
     }
+    // The propagation kind that the problem was created with.
     prop_kind get_prop_kind() const {
         return static_cast<prop_kind>(ask<norm_prop_kind_t>(query::prop_kind));
     }
@@ -394,15 +434,18 @@ public:
     }
     int get_axis() const { return ask<int>(query::axis_s32); }
     memory::dim get_group_size() const { return ask<norm_dim_t>(query::group_size_s64); }
+    // The engine of the problem, and that of its scratchpad, which is the same.
     engine get_engine() const { return engine(*this, ask<norm_engine_t>(query::engine)); }
     engine scratchpad_engine() const {
         return engine(*this, ask<norm_engine_t>(query::scratchpad_engine));
     }
+    // A copy of the attributes.
     primitive_attr get_primitive_attr() const {
         const_norm_primitive_attr_t answer = nullptr;
         check(norm_primitive_desc_get_attr(get(), &answer));
         return primitive_attr::copy_of(answer);
     }
+    // The descriptor of an argument, with its layout chosen; empty if the problem has none.
     memory::desc src_desc() const { return arg_desc(NORM_ARG_SRC); }
     memory::desc dst_desc() const { return arg_desc(NORM_ARG_DST); }
     memory::desc diff_src_desc() const { return arg_desc(NORM_ARG_DIFF_SRC); }
@@ -436,13 +479,16 @@ public:
     using kind = primitive_kind;
 
     primitive() = default;
+    // The executable primitive of a problem.
     explicit primitive(const primitive_desc_base &problem) : handle(create(problem)) {}
 
+    // A copy of its problem.
     primitive_desc_base get_primitive_desc() const {
         const_norm_primitive_desc_t answer = nullptr;
         check(norm_primitive_get_primitive_desc(get(), &answer));
         return primitive_desc_base::copy_of(answer);
     }
+    // The operation.
     kind get_kind() const { return get_primitive_desc().get_kind(); }
 
     // Runs the primitive. `args` maps NORM_ARG_* to memory. The outputs are

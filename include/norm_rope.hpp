@@ -43,12 +43,15 @@ struct rope_options {
     memory::desc src = {};
     memory::desc diff_scale = {};
 
+    // rotary_dims, or the size of a head if it is 0.
     memory::dim rotary_dims_of(const memory::desc &head) const {
         return rotary_dims > 0 ? rotary_dims : head.get_dims().back();
     }
+    // The C descriptor; NULL for an empty one.
     static const_norm_memory_desc_t or_null(const memory::desc &desc) {
         return desc.is_zero() ? nullptr : desc.get();
     }
+    // Where the angles come from.
     norm_rope_angles_t angles() const {
         return !table.is_zero() ? norm_rope_from_tables : norm_rope_from_frequencies;
     }
@@ -62,6 +65,7 @@ struct rope_forward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
         primitive_desc() = default;
+        // src and dst are heads in the last dimension, positions one number for each token.
         primitive_desc(const engine &on, prop_kind kind, rope_pairing pairing,
                 const memory::desc &src, const memory::desc &dst, const memory::desc &positions,
                 const rope_options &with = {}, const primitive_attr &attr = primitive_attr(),
@@ -88,6 +92,7 @@ struct rope_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
         primitive_desc() = default;
+        // The options are those of forward, with src and diff_scale if heads are normalized.
         primitive_desc(const engine &on, rope_pairing pairing, const memory::desc &diff_src,
                 const memory::desc &diff_dst, const memory::desc &positions,
                 const rope_options &with = {}, const rope_forward::primitive_desc &forward = {},
@@ -113,6 +118,7 @@ struct rope_frequencies {
     std::vector<double> values;
     float magnitude = 1;
 
+    // One frequency for each pair; see norm_rope_frequencies for the parameters.
     rope_frequencies(rope_scaling scaling, memory::dim rotary_dims, double base,
             const std::vector<double> &parameters = {})
         : values(static_cast<std::size_t>(rotary_dims > 0 ? rotary_dims / 2 : 0) + 1) {

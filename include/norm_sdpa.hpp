@@ -43,6 +43,7 @@ struct sdpa_forward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
         primitive_desc() = default;
+        // `kind` is forward_training or forward_inference; scale multiplies the dot products.
         primitive_desc(const engine &on, prop_kind kind, const memory::desc &queries,
                 const memory::desc &keys, const memory::desc &values, const memory::desc &dst,
                 float scale, const sdpa_options &options = {},
@@ -66,6 +67,7 @@ struct sdpa_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
         primitive_desc() = default;
+        // The scale and the options are those of forward.
         primitive_desc(const engine &on, const memory::desc &diff_queries,
                 const memory::desc &diff_keys, const memory::desc &diff_values,
                 const memory::desc &diff_dst, const memory::desc &queries,
