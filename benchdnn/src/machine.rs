@@ -392,5 +392,8 @@ fn grammar(drivers: &[Box<dyn Driver>], active: usize, named: bool) -> Grammar {
              understood.",
         )
     };
-    Grammar::new(infos, &usage, about, driver.manual())
+    let others = drivers
+        .iter()
+        .flat_map(|driver| driver.options().into_iter().map(|info| (info.name, driver.name())));
+    Grammar::new(infos, &usage, about, driver.manual()).beside(others.collect())
 }

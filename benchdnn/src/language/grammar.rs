@@ -10,7 +10,6 @@ use clap::ValueHint::{FilePath, Other};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command};
 
-/// Drivers of oneDNN's benchdnn, which are not misspelled options.
 /// Names that users of other tools write, and options of that meaning.
 const ALIASES: &[(&str, &str)] = &[
     ("epsilon", "eps"),
@@ -25,6 +24,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("fix-times", "fix-times-per-prb"),
 ];
 
+/// Drivers of oneDNN's benchdnn, which are not misspelled options.
 const ELSEWHERE: &[&str] = &[
     "binary",
     "bnorm",
@@ -73,6 +73,8 @@ pub struct Written {
 pub struct Grammar {
     command: Command,
     infos: Vec<Info>,
+    /// Options of other drivers, and the names of those.
+    others: Vec<(&'static str, &'static str)>,
 }
 
 impl Grammar {
@@ -87,7 +89,12 @@ impl Grammar {
         for info in &infos {
             command = command.arg(argument(info));
         }
-        Grammar { command, infos }
+        Grammar { command, infos, others: Vec::new() }
+    }
+
+    /// The same, which also explains options of other drivers: their names, and the drivers'.
+    pub fn beside(self, others: Vec<(&'static str, &'static str)>) -> Grammar {
+        Grammar { others, ..self }
     }
 
     /// The options, for a manual page and completions.
@@ -145,6 +152,12 @@ impl Grammar {
                 let alias = ALIASES.iter().find(|(other, _)| *other == name_alone);
                 let known =
                     alias.map(|(_, ours)| *ours).filter(|ours| names.clone().any(|n| n == *ours));
+                let having = self.others.iter().filter(|(option, _)| *option == name_alone);
+                let having: Vec<_> = having.map(|(_, driver)| format!("--{driver}")).collect();
+                if known.is_none() && !having.is_empty() {
+                    let having = having.join(", ");
+                    return format!("'{name}' is not an option of this driver, but of {having}");
+                }
                 match known.or_else(|| nearest(name_alone, names)) {
                     Some(nearest) => {
                         format!("unknown option '{name}'; the nearest is '--{nearest}'")
@@ -219,7 +232,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_explained() {
-        let mut grammar = grammar();
+        let mut grammar = grammar().beside(vec![("hot", "a"), ("hot", "b")]);
         let mut message = |word| grammar.read(word).expect_err(word).message;
         assert_eq!(message("--dri=x"), "unknown option '--dri'; the nearest is '--dir'");
         assert_eq!(message("-v"), "'-v' needs a value: -vN");
@@ -229,6 +242,7 @@ mod tests {
         assert_eq!(message("--dir"), "'--dir' needs a value: --dir=DIR");
         assert_eq!(message("--reset=1"), "'--reset' takes no value");
         assert_eq!(message("--"), "'--' is not an option");
+        assert_eq!(message("--hot=1"), "'--hot' is not an option of this driver, but of --a, --b");
         assert!(message("-5x3").starts_with("unknown option '-5x3'"));
     }
 

@@ -68,7 +68,10 @@ pub(super) fn parse(text: &str) -> Result<GnormProblem, BadValue> {
 fn read_size(text: &str, at: usize) -> Result<(usize, (usize, usize)), BadValue> {
     let rest = &text[at..];
     let Some(index) = NAMES.iter().position(|name| rest.starts_with(name)) else {
-        let message = format!("'{text}' is not a problem such as g32mb2ic320ih64iw64");
+        let message = format!(
+            "'{text}' is not a problem such as g32mb2ic320ih64iw64: 32 groups, 2 samples, 320 channels, \
+             64x64 positions"
+        );
         return Err(BadValue::at(at, message));
     };
     let start = at + NAMES[index].len();
