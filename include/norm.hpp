@@ -449,46 +449,6 @@ inline int get_num_threads() { return norm_get_num_threads(); }
 inline int get_last_num_threads() { return norm_get_last_num_threads(); }
 // 0 prints nothing, 1 executions, 2 creations as well; on standard output.
 inline void set_verbose(int level) { check(norm_set_verbose(level)); }
-// ---------------------------------------------------------------------------
-// Explanation of outputs
-// ---------------------------------------------------------------------------
-
-// Measures the rows of src; see norm_explain. `scale` may be empty. Row -1 means
-// all rows.
-inline norm_explanation_t explain(const memory &src, const memory &scale, float epsilon,
-        normalization_flags flags = normalization_flags::rms_norm, memory::dim row = -1) {
-    norm_explanation_t found = {};
-    check(norm_explain(src.get(), scale.get_or_null(), epsilon, static_cast<unsigned>(flags), row,
-            &found));
-    return found;
-}
-// Remedies that would change the size of the output, with their effect on the rows.
-inline std::vector<norm_remedy_t> explain_remedies(const memory &src, const memory &scale,
-        float epsilon, normalization_flags flags = normalization_flags::rms_norm,
-        memory::dim row = -1) {
-    std::vector<norm_remedy_t> remedies(NORM_REMEDIES);
-    check(norm_explain_remedies(src.get(), scale.get_or_null(), epsilon,
-            static_cast<unsigned>(flags), row, remedies.data()));
-    return remedies;
-}
-// The names without their prefix.
-inline std::string to_string(norm_explanation_warning_t warning) {
-    return norm_warning2str(warning);
-}
-// The name of a remedy.
-inline std::string to_string(norm_remedy_kind_t kind) { return norm_remedy2str(kind); }
-// An explanation as lines of text. `remedies` is what explain_remedies returned, or
-// empty.
-inline std::string to_string(const norm_explanation_t &explanation,
-        const std::vector<norm_remedy_t> &remedies = {}) {
-    const norm_remedy_t *list = remedies.size() < NORM_REMEDIES ? nullptr : remedies.data();
-    std::string text(norm_explanation_text(&explanation, list, nullptr, 0), '\0');
-    if (!text.empty()) {
-        norm_explanation_text(&explanation, list, &text[0], text.size());
-        text.pop_back();
-    }
-    return text;
-}
 
 using version_t = norm_version_t;
 // The version of the library, which lives as long as the process.
@@ -506,6 +466,7 @@ inline double data_type_epsilon(memory::data_type type) {
 } // namespace norm
 
 #include "norm_elementwise.hpp"
+#include "norm_explain.hpp"
 #include "norm_gated.hpp"
 #include "norm_sdpa.hpp"
 #include "norm_kv_cache.hpp"
