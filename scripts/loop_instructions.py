@@ -57,7 +57,7 @@ NORMALIZATION = [
     ("backward", "Bf16, Bf16, Bf16, 1, 5"),
 ]
 KERNELS = [(f"layer_normalization::{module}", made_for) for module, made_for in NORMALIZATION]
-KERNELS += [("softmax::kernel", "")]
+KERNELS += [("softmax::kernel", made_for) for made_for in ("F32", "Bf16", "F16")]
 ENTRY = re.compile(r"norm::(?:ops::)?([\w:]+)::entries::avx512::entry_avx512(?:::<(.*)>)?$")
 MEMORY = re.compile(r"(-?0x[0-9a-f]+)?\((%\w+)?(?:,(%\w+)(?:,([1248]))?)?\)")
 
