@@ -134,6 +134,7 @@ NORM_API norm_status_t norm_engine_create(
         norm_engine_t *engine, norm_engine_kind_t kind, size_t index);
 NORM_API norm_status_t norm_engine_get_kind(
         norm_engine_t engine, norm_engine_kind_t *kind);
+/* Frees an engine once the objects that were created with it are destroyed. */
 NORM_API norm_status_t norm_engine_destroy(norm_engine_t engine);
 
 /* ------------------------------------------------------------------------ */
@@ -144,7 +145,7 @@ NORM_API norm_status_t norm_engine_destroy(norm_engine_t engine);
  * norm_stream_out_of_order. */
 NORM_API norm_status_t norm_stream_create(
         norm_stream_t *stream, norm_engine_t engine, unsigned flags);
-/* The engine of the stream; owned by the stream. */
+/* The handle that the stream was created with, valid as long as the stream. */
 NORM_API norm_status_t norm_stream_get_engine(
         const_norm_stream_t stream, norm_engine_t *engine);
 /* Waits for all executions on the stream. Executions are synchronous, so it
@@ -290,7 +291,8 @@ NORM_API norm_status_t norm_memory_destroy(norm_memory_t memory);
 /* The descriptor; owned by the memory. */
 NORM_API norm_status_t norm_memory_get_memory_desc(
         const_norm_memory_t memory, const_norm_memory_desc_t *memory_desc);
-/* The engine; owned by the memory. NULL for a host scalar, which has none. */
+/* The handle that the memory was created with, valid as long as the memory. NULL for
+ * a host scalar, which has none. */
 NORM_API norm_status_t norm_memory_get_engine(
         const_norm_memory_t memory, norm_engine_t *engine);
 /* Creates a memory with a copy of the number at `scalar_ptr`, which has the

@@ -95,6 +95,7 @@ struct layer_normalization_forward : public primitive {
                         static_cast<unsigned>(flags), attr.get());
             })) {}
 
+        // The statistics' descriptors; empty for a statistic that the problem does not use.
         memory::desc mean_desc() const { return arg_desc(NORM_ARG_MEAN); }
         memory::desc variance_desc() const { return arg_desc(NORM_ARG_VARIANCE); }
     };
@@ -156,6 +157,7 @@ struct layer_normalization_backward : public primitive {
                         static_cast<unsigned>(flags), forward.get_or_null(), attr.get());
             })) {}
 
+        // The statistics' descriptors; empty for a statistic that the problem does not use.
         memory::desc mean_desc() const { return arg_desc(NORM_ARG_MEAN); }
         memory::desc variance_desc() const { return arg_desc(NORM_ARG_VARIANCE); }
     };
@@ -187,6 +189,7 @@ struct group_normalization_forward : public primitive {
                         epsilon, static_cast<unsigned>(flags), attr.get());
             })) {}
 
+        // The statistics' descriptors; empty for a statistic that the problem does not use.
         memory::desc mean_desc() const { return arg_desc(NORM_ARG_MEAN); }
         memory::desc variance_desc() const { return arg_desc(NORM_ARG_VARIANCE); }
     };
@@ -215,6 +218,7 @@ struct group_normalization_backward : public primitive {
                         forward.get_or_null(), attr.get());
             })) {}
 
+        // The statistics' descriptors; empty for a statistic that the problem does not use.
         memory::desc mean_desc() const { return arg_desc(NORM_ARG_MEAN); }
         memory::desc variance_desc() const { return arg_desc(NORM_ARG_VARIANCE); }
     };
@@ -310,6 +314,7 @@ struct reorder : public primitive {
     reorder(const memory &src, const memory &dst, const primitive_attr &attr = primitive_attr())
         : primitive(primitive_desc(src, dst, attr)) {}
 
+    // With the arguments by their ids.
     using primitive::execute;
     // Copies src to dst. For reorders without further arguments.
     void execute(const stream &on, const memory &src, const memory &dst) const {
@@ -366,6 +371,7 @@ inline std::string to_string(quantization_mode mode) {
 // Control of the whole library
 // ---------------------------------------------------------------------------
 
+// See norm_cpu_isa_t in norm_isa.h.
 enum class cpu_isa {
     isa_default = norm_cpu_isa_default,
     sse41 = norm_cpu_isa_sse41,
@@ -450,6 +456,7 @@ inline int get_last_num_threads() { return norm_get_last_num_threads(); }
 // 0 prints nothing, 1 executions, 2 creations as well; on standard output.
 inline void set_verbose(int level) { check(norm_set_verbose(level)); }
 
+// See norm.h.
 using version_t = norm_version_t;
 // The version of the library, which lives as long as the process.
 inline const version_t &version() { return *norm_version(); }

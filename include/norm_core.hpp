@@ -54,6 +54,7 @@ struct error : std::runtime_error {
     // Fails with `message` if a C function failed.
     static void wrap_c_api(norm_status_t status, const char *message);
 
+    // The status of the call that failed.
     norm_status_t status;
     const char *message; // what()
 };
@@ -72,6 +73,7 @@ inline void abort_on_error(norm_status_t status, const char *sentence) {
     std::abort();
 }
 
+// Change it with set_error_handler.
 inline std::atomic<error_handler> current_error_handler {abort_on_error};
 
 // Replaces the handler of all threads and returns the previous one. NULL restores
@@ -99,6 +101,7 @@ inline bool check(norm_status_t status) {
     return status == norm_success;
 }
 
+// Declared above.
 inline void error::wrap_c_api(norm_status_t status, const char *message) {
     if (status != norm_success) fail(status, message);
 }
@@ -160,6 +163,7 @@ private:
 // Enumerations outside classes
 // ---------------------------------------------------------------------------
 
+// See norm_status_t.
 enum class status {
     success = norm_success,
     out_of_memory = norm_out_of_memory,
@@ -198,6 +202,7 @@ enum class primitive_kind {
     sdpa = norm_sdpa,
 };
 
+// What an execution computes; see norm_prop_kind_t.
 enum class prop_kind {
     undef = norm_prop_kind_undef,
     forward_training = norm_forward_training,
@@ -258,6 +263,7 @@ enum class algorithm {
     softmax_accurate_inf_as_zero = norm_softmax_accurate_inf_as_zero,
 };
 
+// See norm_normalization_flags_t for what each one changes.
 enum class normalization_flags : unsigned {
     none = norm_normalization_flags_none,
     use_global_stats = norm_use_global_stats,
@@ -273,11 +279,13 @@ enum class normalization_flags : unsigned {
     gate_input = norm_gate_input,
 };
 
+// Whether the statistics come from the sum as stored or as computed; see norm_residual_rounding_t.
 enum class residual_rounding {
     rounded = norm_residual_rounded,
     exact = norm_residual_exact,
 };
 
+// Flags combine with | and are tested with &.
 constexpr normalization_flags operator|(normalization_flags a, normalization_flags b) {
     return static_cast<normalization_flags>(
             static_cast<unsigned>(a) | static_cast<unsigned>(b));
@@ -290,11 +298,13 @@ inline normalization_flags &operator|=(normalization_flags &a, normalization_fla
     return a = a | b;
 }
 
+// Who provides the scratchpad: the library, or an execution argument.
 enum class scratchpad_mode {
     library = norm_scratchpad_mode_library,
     user = norm_scratchpad_mode_user,
 };
 
+// Which types may replace f32 inside a computation. Every operation computes as with strict.
 enum class fpmath_mode {
     strict = norm_fpmath_mode_strict,
     bf16 = norm_fpmath_mode_bf16,
@@ -303,6 +313,7 @@ enum class fpmath_mode {
     tf32 = norm_fpmath_mode_tf32,
 };
 
+// The type of sums. Every operation computes as with strict.
 enum class accumulation_mode {
     strict = norm_accumulation_mode_strict,
     relaxed = norm_accumulation_mode_relaxed,
@@ -312,11 +323,13 @@ enum class accumulation_mode {
     f16 = norm_accumulation_mode_f16,
 };
 
+// How an output is rounded; see norm_rounding_mode_t.
 enum class rounding_mode {
     environment = norm_rounding_mode_environment,
     stochastic = norm_rounding_mode_stochastic,
 };
 
+// Where the scales of a quantized tensor come from; see norm_quantization_mode_t.
 enum class quantization_mode {
     undef = norm_quantization_mode_undef,
     static_sazp = norm_quantization_mode_static_sazp,
@@ -324,6 +337,7 @@ enum class quantization_mode {
     dynamic_fp = norm_quantization_mode_dynamic_fp,
 };
 
+// What primitive_desc_base::ask answers, with the type that norm_query_t says.
 enum class query {
     undef = norm_query_undef,
     engine = norm_query_engine,
@@ -401,6 +415,7 @@ inline norm_query_t convert_to_c(query what) { return static_cast<norm_query_t>(
 // The device that runs primitives.
 class engine : public handle<norm_engine, norm_engine_destroy> {
 public:
+    // See norm_engine_kind_t. There is no GPU engine.
     enum class kind { any = norm_any_engine, cpu = norm_cpu, gpu = norm_gpu };
 
     engine() = default;
@@ -429,6 +444,7 @@ private:
     }
 };
 
+// The C value of a kind.
 inline norm_engine_kind_t convert_to_c(engine::kind kind) {
     return static_cast<norm_engine_kind_t>(kind);
 }
@@ -437,6 +453,7 @@ inline norm_engine_kind_t convert_to_c(engine::kind kind) {
 // returns.
 class stream : public handle<norm_stream, norm_stream_destroy> {
 public:
+    // Executions are synchronous, so both orders are the same.
     enum class flags : unsigned {
         in_order = norm_stream_in_order,
         out_of_order = norm_stream_out_of_order,
@@ -447,7 +464,7 @@ public:
     // A stream on an engine.
     explicit stream(const engine &on, flags f = flags::default_flags) : handle(create(on, f)) {}
 
-    // The engine of the stream.
+    // The engine that the stream was created with: equal to it.
     engine get_engine() const {
         norm_engine_t answer = nullptr;
         check(norm_stream_get_engine(get(), &answer));

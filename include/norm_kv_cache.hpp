@@ -22,9 +22,10 @@ enum class kv_cache_kind {
 
 // The parameters of norm_kv_cache_create. Those without a default are required.
 struct kv_cache_options {
-    kv_cache_kind kind = kv_cache_kind::contiguous;
-    memory::data_type data_type = memory::data_type::undef;
-    memory::dim layers = 0, kv_heads = 0, key_size = 0, value_size = 0;
+    kv_cache_kind kind = kv_cache_kind::contiguous;                   // where tokens lie
+    memory::data_type data_type = memory::data_type::undef;           // of keys and values
+    memory::dim layers = 0, kv_heads = 0, key_size = 0, value_size = 0; // sizes: elements of a head
+    // The most sequences, tokens of a sequence, and tokens appended to one at a time.
     memory::dim sequences = 0, tokens = 0, step_tokens = 0;
     memory::dim page_size = 0, pages = 0;       // 0: all tokens (contiguous only); as many as needed
     memory::dim window = 0, first_tokens = 0;   // ring
@@ -34,6 +35,7 @@ struct kv_cache_options {
 // the options, and the functions of norm_kv_cache.h for what the members do.
 class kv_cache : public handle<norm_kv_cache, norm_kv_cache_destroy> {
 public:
+    // The number of a sequence.
     using sequence = memory::dim;
 
     kv_cache() = default;

@@ -23,9 +23,11 @@ inline namespace NORM_HPP_MODE {
 // A descriptor and a buffer.
 class memory : public handle<norm_memory, norm_memory_destroy> {
 public:
+    // A dimension or a stride.
     using dim = norm_dim_t;
     using dims = std::vector<dim>; // dimensions or strides; strides count elements
 
+    // The type of elements; see norm_data_type_t.
     enum class data_type {
         undef = norm_data_type_undef,
         f16 = norm_f16,
@@ -46,6 +48,7 @@ public:
         s64 = norm_s64,
     };
 
+    // The kind of a layout; see norm_format_kind_t.
     enum class format_kind {
         undef = norm_format_kind_undef,
         any = norm_format_kind_any,
@@ -55,6 +58,7 @@ public:
         host_scalar = norm_format_kind_host_scalar,
     };
 
+    // A layout by name, as in oneDNN.
     using format_tag = norm::format_tag;
 
     // Dimensions, data type and layout, without data.
@@ -270,11 +274,13 @@ public:
     template <typename Owner>
     memory(const Owner &owner, norm_memory_t object) : handle(owner, object) {}
 
+    // A copy of the descriptor.
     desc get_desc() const {
         const_norm_memory_desc_t answer = nullptr;
         check(norm_memory_get_memory_desc(get(), &answer));
         return desc::copy_of(answer);
     }
+    // The engine that the memory was created with; empty for a host scalar.
     engine get_engine() const {
         norm_engine_t answer = nullptr;
         check(norm_memory_get_engine(get(), &answer));

@@ -129,6 +129,7 @@ using primitive_desc = primitive_desc_base;
 // An executable problem; immutable.
 class primitive : public handle<norm_primitive, norm_primitive_destroy> {
 public:
+    // The operation.
     using kind = primitive_kind;
 
     primitive() = default;

@@ -12,12 +12,14 @@
 namespace norm {
 inline namespace NORM_HPP_MODE {
 
+// Which elements of a head are rotated together; see norm_rope_pairing_t.
 enum class rope_pairing {
     interleaved = norm_rope_interleaved,
     half_split = norm_rope_half_split,
     half_split_of_head = norm_rope_half_split_of_head,
 };
 
+// How frequencies are adapted to longer contexts; see norm_rope_scaling_t.
 enum class rope_scaling {
     none = norm_rope_scaling_none,
     linear = norm_rope_scaling_linear,
@@ -31,10 +33,10 @@ enum class rope_scaling {
 // The options that both directions share; the defaults suit most models.
 struct rope_options {
     memory::dim rotary_dims = 0; // 0: the last dimension
-    float magnitude = 1;
+    float magnitude = 1;         // multiplies cosines and sines
     memory::desc table; // of cosines and sines; empty to use frequencies
-    int index_dim = -1;
-    std::vector<memory::dim> sections = {};
+    int index_dim = -1; // the dimension that counts tokens if positions are offsets; -1: none
+    std::vector<memory::dim> sections = {}; // pairs of each part of a position; empty: one part
     unsigned flags = 0; // norm_rms_norm, norm_rope_flags_t
     // With norm_rms_norm.
     float epsilon = 0;
@@ -115,8 +117,8 @@ struct rope_backward : public primitive {
 
 // The frequencies of a configuration, and the factor for cosines and sines.
 struct rope_frequencies {
-    std::vector<double> values;
-    float magnitude = 1;
+    std::vector<double> values; // radians per position, one for each pair
+    float magnitude = 1;        // for rope_options
 
     // One frequency for each pair; see norm_rope_frequencies for the parameters.
     rope_frequencies(rope_scaling scaling, memory::dim rotary_dims, double base,

@@ -26,13 +26,13 @@ enum class attn_window {
 
 // The options that both directions share; by default none is set.
 struct sdpa_options {
-    attn_mask_type mask_type = attn_mask_type::undef;
-    attn_window window_kind = attn_window::none;
-    memory::dim window = 0;
-    memory::dim first_keys = 0; // with a window
-    float soft_cap = 0;
-    unsigned flags = 0; // norm_sdpa_flags_t
-    memory::desc mask = {};
+    attn_mask_type mask_type = attn_mask_type::undef; // an added or a causal mask
+    attn_window window_kind = attn_window::none;      // what `window` counts
+    memory::dim window = 0;                           // keys that a query sees; 0: no window
+    memory::dim first_keys = 0;                       // keys seen despite a window
+    float soft_cap = 0;                               // 0: none
+    unsigned flags = 0;                               // norm_sdpa_flags_t
+    memory::desc mask = {};                           // broadcast to queries x keys
     memory::desc diff_mask = {}; // backward
     memory::desc page_table = {}; // forward
 };

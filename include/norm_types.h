@@ -34,6 +34,7 @@ typedef enum {
 /* Version                                                                  */
 /* ------------------------------------------------------------------------ */
 
+/* What norm_version returns. */
 typedef struct {
     int major;            /* incompatible changes */
     int minor;            /* additions */
@@ -75,11 +76,13 @@ typedef enum {
 /* Maximum number of dimensions of a descriptor. */
 #define NORM_MAX_NDIMS 12
 
+/* A dimension, a stride or a number of elements. */
 typedef int64_t norm_dim_t;
 /* Dimensions or strides. Entries from ndims on are ignored. Strides are in
  * elements, not bytes. */
 typedef norm_dim_t norm_dims_t[NORM_MAX_NDIMS];
 
+/* The kind of a descriptor's layout. */
 typedef enum {
     norm_format_kind_undef = 0,  /* an empty descriptor */
     norm_format_kind_any = 1,    /* created with norm_format_tag_any */
@@ -94,6 +97,7 @@ typedef enum {
 /* Engine                                                                   */
 /* ------------------------------------------------------------------------ */
 
+/* The kinds of engines. */
 typedef enum {
     norm_any_engine = 0,
     norm_cpu = 1,
@@ -108,6 +112,7 @@ typedef struct norm_engine *norm_engine_t;
 /* Stream                                                                   */
 /* ------------------------------------------------------------------------ */
 
+/* Executions are synchronous, so both orders are the same. */
 typedef enum {
     norm_stream_in_order = 0x1U,
     norm_stream_out_of_order = 0x2U,
@@ -338,6 +343,7 @@ typedef const struct norm_post_ops *const_norm_post_ops_t;
 /* Primitive descriptor                                                     */
 /* ------------------------------------------------------------------------ */
 
+/* Operations. */
 typedef enum {
     norm_undefined_primitive = 0,
     norm_reorder = 1,
@@ -367,6 +373,7 @@ typedef enum {
     norm_sdpa = 0x01000002
 } norm_primitive_kind_t;
 
+/* What an execution computes. */
 typedef enum {
     norm_prop_kind_undef = 0,
     norm_forward_training = 64,  /* statistics are outputs */
@@ -424,6 +431,7 @@ typedef const struct norm_primitive *const_norm_primitive_t;
 #define NORM_ARG_ATTR_MULTIPLE_POST_OP(idx) \
     (NORM_ARG_ATTR_MULTIPLE_POST_OP_BASE * ((idx) + 1))
 
+/* An execution argument. */
 typedef struct {
     int arg;              /* NORM_ARG_* */
     norm_memory_t memory; /* not owned */

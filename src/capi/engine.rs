@@ -1,26 +1,65 @@
 //! Engines. There is one, the CPU.
 
 use super::exported;
-use super::handle::{Handle, Out, handles};
+use super::handle::{Handle, Out, handles, remove};
 use crate::error::{Error, Result};
 use crate::mark::{Kind, Mark};
 use norm_sys as sys;
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 /// The device that runs primitives.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[repr(C)]
 pub(super) struct Engine {
     mark: Mark,
+    /// The objects that were created with it, plus one until C destroys it.
+    holders: AtomicUsize,
 }
 
 handles! {
     Engine: norm_engine = Engine;
 }
 
-impl Engine {
-    /// A handle owned by the object that contains this engine. Its C type is not const.
-    pub(super) fn lend_mut(&self) -> sys::norm_engine_t {
-        self.lend().cast_mut()
+/// The engine of an object: it stays alive, with the handle that the caller knows, until its last holder ends.
+#[derive(Debug)]
+pub(super) struct HeldEngine(sys::norm_engine_t);
+
+// SAFETY: the handle is read, and the count is atomic.
+unsafe impl Send for HeldEngine {}
+// SAFETY: as above.
+unsafe impl Sync for HeldEngine {}
+
+impl HeldEngine {
+    /// # Safety
+    /// As [`Handle::get`].
+    pub(super) unsafe fn new(engine: sys::norm_engine_t, name: &str) -> Result<Self> {
+        // SAFETY: guaranteed by the caller.
+        unsafe { Engine::get(engine, name) }?.holders.fetch_add(1, Ordering::Relaxed);
+        Ok(Self(engine))
+    }
+
+    pub(super) fn handle(&self) -> sys::norm_engine_t {
+        self.0
+    }
+}
+
+impl Clone for HeldEngine {
+    fn clone(&self) -> Self {
+        // SAFETY: this keeps the engine alive.
+        unsafe { (*self.0.cast::<Engine>()).holders.fetch_add(1, Ordering::Relaxed) };
+        Self(self.0)
+    }
+}
+
+impl Drop for HeldEngine {
+    fn drop(&mut self) {
+        // SAFETY: until here this kept the engine alive. It came from `into_c`.
+        unsafe {
+            if (*self.0.cast::<Engine>()).holders.fetch_sub(1, Ordering::Release) == 1 {
+                fence(Ordering::Acquire);
+                remove::<Engine>(self.0);
+            }
+        }
     }
 }
 
@@ -46,7 +85,8 @@ exported! {
         // SAFETY: guaranteed by the caller.
         let out = unsafe { Out::new(engine, "engine") }?;
         check(kind, index)?;
-        out.set(Engine { mark: Mark::part(Kind::Engine) }.into_c()?);
+        let (mark, holders) = (Mark::part(Kind::Engine), AtomicUsize::new(1));
+        out.set(Engine { mark, holders }.into_c()?);
         Ok(())
     }
 }
@@ -77,9 +117,17 @@ exported! {
 }
 
 exported! {
-    /// Frees an engine.
+    /// Frees an engine once no object holds it.
     fn norm_engine_destroy as dnnl_engine_destroy(engine: sys::norm_engine_t) {
-        // SAFETY: guaranteed by the caller.
-        unsafe { Engine::destroy(engine, "engine") }
+        if !engine.is_null() {
+            // SAFETY: guaranteed by the caller.
+            unsafe {
+                Engine::check_owned(engine, "engine")?;
+                engine.cast::<Mark>().write(Mark::part(Kind::Engine));
+            }
+            // It has the caller's share of the count.
+            drop(HeldEngine(engine));
+        }
+        Ok(())
     }
 }

@@ -85,14 +85,11 @@ pub(super) unsafe trait Handle: Sized + 'static {
         Error::invalid(format_args!("{name}: {why}"))
     }
 
-    /// Destroys the object of a handle. NULL is fine.
+    /// Refuses to destroy an object that is not C's.
     ///
     /// # Safety
-    /// As [`get_mut`](Handle::get_mut).
-    unsafe fn destroy(p: *mut Self::C, name: &str) -> Result<()> {
-        if p.is_null() {
-            return Ok(());
-        }
+    /// As [`find`](Handle::find).
+    unsafe fn check_owned(p: *mut Self::C, name: &str) -> Result<()> {
         // SAFETY: guaranteed by the caller.
         unsafe { Self::get(p, name)? };
         // SAFETY: as above; it is such an object.
@@ -100,8 +97,21 @@ pub(super) unsafe trait Handle: Sized + 'static {
             let text = "it is owned by another object, which destroys it";
             return Err(Error::invalid(format_args!("{name}: {text}")));
         }
-        // SAFETY: as above, and C owns it: it came from `into_c`.
-        unsafe { remove::<Self>(p) };
+        Ok(())
+    }
+
+    /// Destroys the object of a handle. NULL is fine.
+    ///
+    /// # Safety
+    /// As [`get_mut`](Handle::get_mut).
+    unsafe fn destroy(p: *mut Self::C, name: &str) -> Result<()> {
+        if !p.is_null() {
+            // SAFETY: guaranteed by the caller. C owns it: it came from `into_c`.
+            unsafe {
+                Self::check_owned(p, name)?;
+                remove::<Self>(p);
+            }
+        }
         Ok(())
     }
 }
@@ -121,7 +131,7 @@ fn place<T: Handle>(value: T, mark: Mark) -> Result<*mut T::C> {
 ///
 /// # Safety
 /// It came from [`place`], and nobody uses it any more.
-unsafe fn remove<T: Handle>(p: *mut T::C) {
+pub(super) unsafe fn remove<T: Handle>(p: *mut T::C) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let object = p.cast::<T>();

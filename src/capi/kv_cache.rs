@@ -1,6 +1,6 @@
 //! KV caches.
 
-use super::engine::Engine;
+use super::engine::HeldEngine;
 use super::exported;
 use super::handle::{Handle, Out, Part, count_of, handles, is_null, slice};
 use super::memory::Memory;
@@ -31,7 +31,7 @@ handles! {
 const SHARED: usize = 4;
 
 impl KvCache {
-    fn new(engine: &Engine, shape: Shape) -> Result<Self> {
+    fn new(engine: &HeldEngine, shape: Shape) -> Result<Self> {
         let cache = Cache::new(shape)?;
         let part = |desc: Result<MemoryDesc>, data| Part::new(Memory::part(engine, desc?, data));
         let mut memories = heap::list([
@@ -136,7 +136,7 @@ exported! {
         first_tokens: sys::norm_dim_t,
     ) {
         // SAFETY: guaranteed by the caller.
-        let (out, engine) = unsafe { (Out::new(cache, "cache")?, Engine::get(engine, "engine")?) };
+        let (out, engine) = unsafe { (Out::new(cache, "cache")?, HeldEngine::new(engine, "engine")?) };
         let kind = CacheKind::given(kind, "kind")?;
         let Some(data_type) = DataType::of_code(data_type) else {
             let code = data_type as i32;
@@ -159,7 +159,7 @@ exported! {
             window,
             first_tokens,
         })?;
-        out.set(KvCache::new(engine, shape)?.into_c()?);
+        out.set(KvCache::new(&engine, shape)?.into_c()?);
         Ok(())
     }
 }

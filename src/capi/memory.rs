@@ -1,6 +1,6 @@
 //! Memory objects: a descriptor and a buffer.
 
-use super::engine::Engine;
+use super::engine::HeldEngine;
 use super::exported;
 use super::handle::{Handle, Out, handles, slice};
 use super::memory_desc::check_index;
@@ -47,7 +47,7 @@ impl Drop for Owned {
 pub(super) struct Memory {
     mark: Mark,
     /// A host scalar has none.
-    engine: Option<Engine>,
+    engine: Option<HeldEngine>,
     pub(super) desc: MemoryDesc,
     /// The size of the descriptor, computed once.
     pub(super) size: usize,
@@ -62,7 +62,7 @@ handles! {
 
 impl Memory {
     /// A memory that is part of another object, which owns the buffer.
-    pub(super) fn part(engine: &Engine, desc: MemoryDesc, data: *mut u8) -> Self {
+    pub(super) fn part(engine: &HeldEngine, desc: MemoryDesc, data: *mut u8) -> Self {
         let (mark, engine, size) = (Mark::part(Kind::Memory), Some(engine.clone()), desc.size());
         Self { mark, engine, desc, size, data, owned: None }
     }
@@ -152,7 +152,7 @@ unsafe fn create(
         (
             Out::new(memory, "memory")?,
             MemoryDesc::get(memory_desc, "memory_desc")?,
-            Engine::get(engine, "engine")?,
+            HeldEngine::new(engine, "engine")?,
         )
     };
     if desc.layout() == Layout::Any {
@@ -175,7 +175,7 @@ unsafe fn create(
         None if handle == sys::NORM_MEMORY_ALLOCATE => std::ptr::null_mut(),
         None => handle.cast(),
     };
-    let (mark, engine, desc) = (Mark::part(Kind::Memory), Some(engine.clone()), desc.clone());
+    let (mark, engine, desc) = (Mark::part(Kind::Memory), Some(engine), desc.clone());
     out.set(Memory { mark, engine, desc, size, data, owned }.into_c()?);
     Ok(())
 }
@@ -212,7 +212,7 @@ exported! {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let memory = Memory::get(memory, "memory")?;
-            Out::new(engine, "engine")?.set(memory.engine.as_ref().map_or(std::ptr::null_mut(), Engine::lend_mut));
+            Out::new(engine, "engine")?.set(memory.engine.as_ref().map_or(std::ptr::null_mut(), HeldEngine::handle));
         }
         Ok(())
     }

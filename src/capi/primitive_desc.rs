@@ -1,7 +1,7 @@
 //! Primitive descriptors: queries, and iteration over implementations.
 
 use super::convert::prop_kind_code;
-use super::engine::Engine;
+use super::engine::HeldEngine;
 use super::exported;
 use super::handle::{Handle, Out, handles, is_null};
 use super::memory_desc::put;
@@ -19,7 +19,7 @@ use std::ffi::{c_int, c_void};
 #[repr(C)]
 pub(super) struct Descriptor {
     mark: Mark,
-    pub(super) engine: Engine,
+    pub(super) engine: HeldEngine,
     pub(super) desc: PrimitiveDesc,
 }
 
@@ -45,14 +45,14 @@ pub(super) unsafe fn create<O: Op + 'static>(
     let (out, engine, attr) = unsafe {
         (
             Out::new(primitive_desc, "primitive_desc")?,
-            Engine::get(engine, "engine")?,
+            HeldEngine::new(engine, "engine")?,
             Attr::get_optional(attr, "attr")?
                 .map_or_else(|| Ok(Attr::default()), Attr::try_clone)?,
         )
     };
     let desc = PrimitiveDesc::new(counted(problem(&attr)?)?, attr)?;
     let mark = Mark::part(Kind::PrimitiveDesc);
-    out.set(Descriptor { mark, engine: engine.clone(), desc }.into_c()?);
+    out.set(Descriptor { mark, engine, desc }.into_c()?);
     Ok(())
 }
 
@@ -152,12 +152,12 @@ impl Descriptor {
         unsafe {
             match what {
                 sys::norm_query_engine | sys::norm_query_scratchpad_engine => {
-                    put(result, self.engine.lend_mut());
+                    put(result, self.engine.handle());
                 }
                 sys::norm_query_reorder_src_engine | sys::norm_query_reorder_dst_engine
                     if op.kind() == sys::norm_reorder =>
                 {
-                    put(result, self.engine.lend_mut());
+                    put(result, self.engine.handle());
                 }
                 sys::norm_query_impl_info_str => {
                     put(result, implementation.variant().name.as_ptr())

@@ -1,6 +1,6 @@
 //! Streams: the order of executions, and the threads that run them.
 
-use super::engine::Engine;
+use super::engine::HeldEngine;
 use super::exported;
 use super::handle::{Handle, Out, handles};
 use crate::error::Error;
@@ -17,7 +17,7 @@ type Registered = unsafe extern "C" fn(*mut c_void, c_int, sys::norm_parallel_bo
 #[repr(C)]
 pub(super) struct Stream {
     mark: Mark,
-    engine: Engine,
+    engine: HeldEngine,
     pub(super) threads: Threads,
 }
 
@@ -33,14 +33,14 @@ exported! {
         flags: c_uint,
     ) {
         // SAFETY: guaranteed by the caller.
-        let (out, engine) = unsafe { (Out::new(stream, "stream")?, Engine::get(engine, "engine")?) };
+        let (out, engine) = unsafe { (Out::new(stream, "stream")?, HeldEngine::new(engine, "engine")?) };
         if !matches!(flags, sys::norm_stream_in_order | sys::norm_stream_out_of_order) {
             return Err(Error::invalid(format_args!(
                 "flags: {flags:#x} is neither stream_in_order nor stream_out_of_order"
             )));
         }
         let (mark, threads) = (Mark::part(Kind::Stream), Threads::Library);
-        out.set(Stream { mark, engine: engine.clone(), threads }.into_c()?);
+        out.set(Stream { mark, engine, threads }.into_c()?);
         Ok(())
     }
 }
@@ -54,7 +54,7 @@ exported! {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let stream = Stream::get(stream, "stream")?;
-            Out::new(engine, "engine")?.set(stream.engine.lend_mut());
+            Out::new(engine, "engine")?.set(stream.engine.handle());
         }
         Ok(())
     }

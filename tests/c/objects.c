@@ -14,13 +14,20 @@ static void engine_and_stream(void) {
     EXPECT(norm_engine_get_kind(any, &kind) == norm_success && kind == norm_cpu);
     norm_stream_t stream = NULL;
     MUST(norm_stream_create(&stream, any, norm_stream_out_of_order));
-    EXPECT(norm_stream_get_engine(stream, &of_stream) == norm_success && of_stream != NULL);
+    EXPECT(norm_stream_get_engine(stream, &of_stream) == norm_success && of_stream == any);
     EXPECT(norm_stream_wait(stream) == norm_success);
     /* The objects that a stream was created from may be destroyed first. */
     MUST(norm_engine_destroy(any));
-    EXPECT(norm_stream_get_engine(stream, &of_stream) == norm_success);
+    EXPECT(norm_stream_get_engine(stream, &of_stream) == norm_success && of_stream == any);
     EXPECT(norm_engine_get_kind(of_stream, &kind) == norm_success && kind == norm_cpu);
+    EXPECT(norm_engine_destroy(any) == norm_invalid_arguments);
+    EXPECT(strstr(norm_get_last_error(), "owned by another object") != NULL);
+    norm_stream_t second = NULL;
+    MUST(norm_stream_create(&second, of_stream, norm_stream_in_order));
     MUST(norm_stream_destroy(stream));
+    EXPECT(norm_engine_get_kind(of_stream, &kind) == norm_success);
+    MUST(norm_stream_destroy(second));
+    EXPECT(norm_engine_get_kind(any, &kind) == norm_invalid_arguments);
 
     EXPECT(norm_engine_destroy(NULL) == norm_success);
     EXPECT(norm_stream_destroy(NULL) == norm_success);
@@ -186,7 +193,7 @@ static void memories(void) {
     EXPECT(norm_memory_desc_equal(its_desc, desc) == 1);
     MUST(norm_memory_desc_destroy(desc));
     EXPECT(dims_of(its_desc, norm_query_dims)[1] == 7);
-    EXPECT(norm_memory_get_engine(given, &its_engine) == norm_success);
+    EXPECT(norm_memory_get_engine(given, &its_engine) == norm_success && its_engine == engine);
     EXPECT(norm_engine_get_kind(its_engine, &kind) == norm_success && kind == norm_cpu);
     MUST(norm_memory_destroy(own));
     MUST(norm_memory_destroy(none));
@@ -258,11 +265,11 @@ static void primitive_descriptors(void) {
     EXPECT(norm_primitive_desc_query(pd, norm_query_flags, 0, &flags) == norm_success);
     EXPECT(flags == (norm_use_scale | norm_use_shift));
     EXPECT(norm_primitive_desc_query(pd, norm_query_engine, 0, &its_engine) == norm_success);
-    EXPECT(its_engine != NULL);
+    EXPECT(its_engine == engine);
     its_engine = NULL;
     EXPECT(norm_primitive_desc_query(pd, norm_query_scratchpad_engine, 0, &its_engine)
             == norm_success);
-    EXPECT(its_engine != NULL);
+    EXPECT(its_engine == engine);
     EXPECT(norm_primitive_desc_query(pd, norm_query_impl_info_str, 0, &name) == norm_success);
     EXPECT(name != NULL && (strncmp(name, "simd:", 5) == 0 || strncmp(name, "ref:", 4) == 0));
     EXPECT(norm_primitive_desc_query(pd, norm_query_memory_consumption_s64, 0, &bytes)

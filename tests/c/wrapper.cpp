@@ -50,6 +50,8 @@ static void engines_and_streams(const norm::engine &engine) {
     {
         norm::stream stream(engine, norm::stream::flags::out_of_order);
         outlives = stream.wait().get_engine();
+        EXPECT(outlives == engine);
+        outlives = norm::stream(norm::engine(norm::engine::kind::any, 0)).get_engine();
     }
     // The result keeps its owner alive.
     EXPECT(outlives && outlives.get_kind() == norm::engine::kind::cpu);
@@ -94,7 +96,7 @@ static void memories(const norm::engine &engine) {
     float *mapped = own.map_data<float>();
     EXPECT(mapped != nullptr && mapped[5] == 0);
     own.unmap_data(mapped);
-    EXPECT(own.get_desc() == matrix && own.get_engine().get_kind() == norm::engine::kind::cpu);
+    EXPECT(own.get_desc() == matrix && own.get_engine() == engine);
     THROWS(norm_out_of_memory, "handle",
             memory({{memory::dim(1) << 58}, dt::f32, tag::a}, engine));
     THROWS(norm_invalid_arguments, "the memory is empty", memory().get_desc());

@@ -15,6 +15,7 @@ static void engines(void) {
     printf("kind %s\n", dnnl_engine_kind2str(kind));
     OK(dnnl_stream_create(&stream_of_other, other, dnnl_stream_in_order));
     OK(dnnl_stream_get_engine(stream_of_other, &of_stream));
+    printf("the stream's engine: %d %d\n", of_stream == other, of_stream == engine);
     OK(dnnl_engine_get_kind(of_stream, &kind));
     printf("kind %s\n", dnnl_engine_kind2str(kind));
     STATUS("wait", dnnl_stream_wait(stream_of_other));
@@ -45,6 +46,7 @@ static void memories(void) {
     OK(dnnl_memory_get_memory_desc(memory, &its_desc));
     printf("same descriptor: %d\n", dnnl_memory_desc_equal(its_desc, desc));
     OK(dnnl_memory_get_engine(memory, &its_engine));
+    printf("the memory's engine: %d\n", its_engine == engine);
     OK(dnnl_engine_get_kind(its_engine, &kind));
     printf("kind %s\n", dnnl_engine_kind2str(kind));
     OK(dnnl_memory_map_data(memory, &handle));
