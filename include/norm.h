@@ -27,9 +27,15 @@
  *                                       has too few bytes (execution checks
  *                                       sizes, not dimensions)
  *               norm_unimplemented      valid, but not implemented
- *               norm_out_of_memory      an allocation failed. Every allocation in
- *                                       the library may fail; if a thread cannot
- *                                       be started, executions run without it
+ *               norm_out_of_memory      an allocation failed, or a KV cache or a
+ *                                       list of post-operations is full. Every
+ *                                       allocation in the library may fail; if a
+ *                                       thread cannot be started, executions run
+ *                                       without it. Thread-local storage is not
+ *                                       the library's to allocate: if it was
+ *                                       loaded with dlopen(), glibc allocates
+ *                                       1.2 kB in a thread's first call, and
+ *                                       ends the process if it cannot
  *               norm_runtime_error      an internal error; it never causes
  *                                       undefined behaviour, an exception or an
  *                                       abort
@@ -38,16 +44,17 @@
  *             matching *_destroy. Destroying NULL succeeds. Objects do not
  *             depend on the handles that they were created from, so those may
  *             be destroyed first. A handle returned by a query is owned by the
- *             queried object and valid as long as that object.
+ *             queried object and valid as long as that object; an engine is the
+ *             one that the object was created with.
  * Handles.    Using a destroyed handle or one of another kind, or destroying a
  *             handle that another object owns, is norm_invalid_arguments. The
  *             library does not return the memory of destroyed objects to the
  *             system, but reuses it for new objects of the same kind, after 32
  *             other objects of that kind have been destroyed; from then on the
- *             old handle refers to the new object. Not detected are handles
- *             from a query whose owner was destroyed (except the memories of a
- *             KV cache), pointers that were never handles, and destroying an
- *             object while another thread uses it.
+ *             old handle refers to the new object. It does not
+ *             detect handles from a query whose owner was destroyed (except the
+ *             memories of a KV cache), pointers that were never handles, and
+ *             destroying an object while another thread uses it.
  *             An object occupies less than 1 kB; buffers that the library
  *             allocated are freed.
  * Threads.    Different objects may be used by different threads at the same
@@ -132,6 +139,7 @@ NORM_API size_t norm_engine_get_count(norm_engine_kind_t kind);
  * is one engine, number 0. */
 NORM_API norm_status_t norm_engine_create(
         norm_engine_t *engine, norm_engine_kind_t kind, size_t index);
+/* The kind of the engine: norm_cpu. */
 NORM_API norm_status_t norm_engine_get_kind(
         norm_engine_t engine, norm_engine_kind_t *kind);
 /* Frees an engine once the objects that were created with it are destroyed. */
@@ -151,6 +159,7 @@ NORM_API norm_status_t norm_stream_get_engine(
 /* Waits for all executions on the stream. Executions are synchronous, so it
  * returns at once. */
 NORM_API norm_status_t norm_stream_wait(norm_stream_t stream);
+/* Frees the stream, not the caller's thread pool. */
 NORM_API norm_status_t norm_stream_destroy(norm_stream_t stream);
 
 /* Makes executions on this stream use the caller's threads instead of the
@@ -240,8 +249,10 @@ NORM_API norm_status_t norm_memory_desc_create_with_blob(
 NORM_API norm_status_t norm_memory_desc_create_with_strides(
         norm_memory_desc_t *memory_desc, int ndims, const norm_dim_t *dims,
         norm_data_type_t data_type, const norm_dim_t *strides);
+/* Creates a copy. */
 NORM_API norm_status_t norm_memory_desc_clone(norm_memory_desc_t *memory_desc,
         const_norm_memory_desc_t existing_memory_desc);
+/* Frees a descriptor that the caller owns. */
 NORM_API norm_status_t norm_memory_desc_destroy(norm_memory_desc_t memory_desc);
 /* 1 if both describe the same tensor, 0 otherwise. Strides of dimensions of
  * size 1 are ignored. Two NULLs are equal; NULL and a descriptor are not. */
@@ -262,6 +273,7 @@ NORM_API size_t norm_memory_desc_get_size_v2(
  * memory descriptors. `index` must be 0. */
 NORM_API norm_status_t norm_memory_desc_query(
         const_norm_memory_desc_t memory_desc, norm_query_t what, void *result);
+/* The same, with oneDNN's parameter `index`. */
 NORM_API norm_status_t norm_memory_desc_query_v2(
         const_norm_memory_desc_t memory_desc, norm_query_t what, int index,
         void *result);
@@ -287,6 +299,7 @@ NORM_API norm_status_t norm_memory_create(norm_memory_t *memory,
 NORM_API norm_status_t norm_memory_create_v2(norm_memory_t *memory,
         const_norm_memory_desc_t memory_desc, norm_engine_t engine,
         int nhandles, void **handles);
+/* Frees the memory, and the buffer if the library allocated it. */
 NORM_API norm_status_t norm_memory_destroy(norm_memory_t memory);
 /* The descriptor; owned by the memory. */
 NORM_API norm_status_t norm_memory_get_memory_desc(
@@ -311,16 +324,20 @@ NORM_API norm_status_t norm_memory_create_host_scalar(norm_memory_t *memory,
  * with it. NULL or another memory is norm_invalid_arguments. */
 NORM_API norm_status_t norm_memory_get_host_scalar_value(
         const_norm_memory_t memory, void *value);
+/* Copies `value` into a host scalar; see norm_memory_get_host_scalar_value. */
 NORM_API norm_status_t norm_memory_set_host_scalar_value(
         norm_memory_t memory, const void *value);
+/* The address of the buffer; NULL if there is none. */
 NORM_API norm_status_t norm_memory_get_data_handle(
         const_norm_memory_t memory, void **handle);
+/* The same, of buffer number `index`. */
 NORM_API norm_status_t norm_memory_get_data_handle_v2(
         const_norm_memory_t memory, void **handle, int index);
 /* Replaces the buffer; NULL removes it. A buffer that the library allocated
  * is freed. NORM_MEMORY_ALLOCATE is norm_invalid_arguments. */
 NORM_API norm_status_t norm_memory_set_data_handle(
         norm_memory_t memory, void *handle);
+/* The same, of buffer number `index`. */
 NORM_API norm_status_t norm_memory_set_data_handle_v2(
         norm_memory_t memory, void *handle, int index);
 /* Returns an address for reading and writing the data until
@@ -328,12 +345,14 @@ NORM_API norm_status_t norm_memory_set_data_handle_v2(
  * buffer itself. */
 NORM_API norm_status_t norm_memory_map_data(
         const_norm_memory_t memory, void **mapped_ptr);
+/* The same, of buffer number `index`. */
 NORM_API norm_status_t norm_memory_map_data_v2(
         const_norm_memory_t memory, void **mapped_ptr, int index);
 /* Ends a mapping. norm_invalid_arguments unless `mapped_ptr` came from
  * norm_memory_map_data. */
 NORM_API norm_status_t norm_memory_unmap_data(
         const_norm_memory_t memory, void *mapped_ptr);
+/* The same, of buffer number `index`. */
 NORM_API norm_status_t norm_memory_unmap_data_v2(
         const_norm_memory_t memory, void *mapped_ptr, int index);
 
@@ -350,11 +369,15 @@ NORM_API norm_status_t norm_memory_unmap_data_v2(
  * creation returns norm_unimplemented for attributes that the operation does
  * not support. */
 NORM_API norm_status_t norm_primitive_attr_create(norm_primitive_attr_t *attr);
+/* Creates a copy, post-operations included. */
 NORM_API norm_status_t norm_primitive_attr_clone(
         norm_primitive_attr_t *attr, const_norm_primitive_attr_t existing_attr);
+/* Frees attributes that the caller owns. */
 NORM_API norm_status_t norm_primitive_attr_destroy(norm_primitive_attr_t attr);
+/* Who provides the scratchpad. */
 NORM_API norm_status_t norm_primitive_attr_get_scratchpad_mode(
         const_norm_primitive_attr_t attr, norm_scratchpad_mode_t *mode);
+/* Sets who provides the scratchpad; norm_scratchpad_mode_library by default. */
 NORM_API norm_status_t norm_primitive_attr_set_scratchpad_mode(
         norm_primitive_attr_t attr, norm_scratchpad_mode_t mode);
 /* Whether f32 arithmetic may use a narrower type, and, with apply_to_int not
@@ -362,27 +385,33 @@ NORM_API norm_status_t norm_primitive_attr_set_scratchpad_mode(
  * Outputs of the _v2 getter may be NULL. */
 NORM_API norm_status_t norm_primitive_attr_get_fpmath_mode(
         const_norm_primitive_attr_t attr, norm_fpmath_mode_t *mode);
+/* Sets the math mode, with apply_to_int 0. */
 NORM_API norm_status_t norm_primitive_attr_set_fpmath_mode(
         norm_primitive_attr_t attr, norm_fpmath_mode_t mode);
+/* The math mode, and whether it applies to integers. */
 NORM_API norm_status_t norm_primitive_attr_get_fpmath_mode_v2(
         const_norm_primitive_attr_t attr, norm_fpmath_mode_t *mode,
         int *apply_to_int);
+/* Sets both. */
 NORM_API norm_status_t norm_primitive_attr_set_fpmath_mode_v2(
         norm_primitive_attr_t attr, norm_fpmath_mode_t mode, int apply_to_int);
 /* The type of accumulators. */
 NORM_API norm_status_t norm_primitive_attr_get_accumulation_mode(
         const_norm_primitive_attr_t attr, norm_accumulation_mode_t *mode);
+/* Sets the type of accumulators; norm_accumulation_mode_strict by default. */
 NORM_API norm_status_t norm_primitive_attr_set_accumulation_mode(
         norm_primitive_attr_t attr, norm_accumulation_mode_t mode);
 /* 1 if equal inputs must give equal bits. They always do. */
 NORM_API norm_status_t norm_primitive_attr_get_deterministic(
         const_norm_primitive_attr_t attr, int *value);
+/* Sets the flag, which changes nothing: `value` is 0 or another number. */
 NORM_API norm_status_t norm_primitive_attr_set_deterministic(
         norm_primitive_attr_t attr, int value);
 /* The rounding of argument `arg`, NORM_ARG_DST or NORM_ARG_DIFF_SRC. No
  * operation supports stochastic rounding yet. */
 NORM_API norm_status_t norm_primitive_attr_get_rounding(
         norm_primitive_attr_t attr, int arg, norm_rounding_mode_t *mode);
+/* Sets the rounding of an argument; norm_rounding_mode_environment by default. */
 NORM_API norm_status_t norm_primitive_attr_set_rounding(
         norm_primitive_attr_t attr, int arg, norm_rounding_mode_t mode);
 
@@ -424,13 +453,16 @@ NORM_API norm_status_t norm_primitive_attr_set_rounding(
  * / scale). */
 NORM_API norm_status_t norm_primitive_attr_set_scales_mask(
         norm_primitive_attr_t attr, int arg, int mask);
+/* The second form: with a data type and groups. */
 NORM_API norm_status_t norm_primitive_attr_set_scales(norm_primitive_attr_t attr,
         int arg, int mask, int group_ndims, const norm_dims_t group_dims,
         norm_data_type_t data_type);
+/* The third form: with host scalars. */
 NORM_API norm_status_t norm_primitive_attr_set_scales_v2(
         norm_primitive_attr_t attr, int arg, int mask, int ndims,
         const norm_dims_t group_dims, norm_data_type_t data_type,
         int is_on_host);
+/* The fourth form: with the quantization mode. */
 NORM_API norm_status_t norm_primitive_attr_set_scales_v3(
         norm_primitive_attr_t attr, int arg, int mask, int ndims,
         const norm_dims_t group_dims, norm_data_type_t data_type, int is_on_host,
@@ -441,9 +473,11 @@ NORM_API norm_status_t norm_primitive_attr_set_scales_v3(
  * second and third form. */
 NORM_API norm_status_t norm_primitive_attr_set_zero_points_mask(
         norm_primitive_attr_t attr, int arg, int mask);
+/* The second form: with a data type and groups. */
 NORM_API norm_status_t norm_primitive_attr_set_zero_points(
         norm_primitive_attr_t attr, int arg, int mask, int group_ndims,
         const norm_dims_t group_dims, norm_data_type_t data_type);
+/* The third form: with host scalars. */
 NORM_API norm_status_t norm_primitive_attr_set_zero_points_v2(
         norm_primitive_attr_t attr, int arg, int mask, int ndims,
         const norm_dims_t group_dims, norm_data_type_t data_type,
@@ -509,6 +543,7 @@ NORM_API norm_status_t norm_primitive_attr_get_gate(
  * those of its first channels, and parts of a channel are norm_unimplemented. */
 NORM_API norm_status_t norm_primitive_attr_set_partial_norm(
         norm_primitive_attr_t attr, norm_dim_t elements);
+/* The number of elements; 0 for the whole row. */
 NORM_API norm_status_t norm_primitive_attr_get_partial_norm(
         const_norm_primitive_attr_t attr, norm_dim_t *elements);
 
@@ -526,8 +561,10 @@ NORM_API norm_status_t norm_primitive_attr_set_post_ops(
 /* Creates an empty list. A list has at most 32 entries; appending another is
  * norm_out_of_memory. */
 NORM_API norm_status_t norm_post_ops_create(norm_post_ops_t *post_ops);
+/* Creates a copy. */
 NORM_API norm_status_t norm_post_ops_clone(
         norm_post_ops_t *post_ops, const_norm_post_ops_t existing_post_ops);
+/* Frees a list that the caller owns. */
 NORM_API norm_status_t norm_post_ops_destroy(norm_post_ops_t post_ops);
 /* The number of entries; 0 for NULL. */
 NORM_API int norm_post_ops_len(const_norm_post_ops_t post_ops);
@@ -543,6 +580,7 @@ NORM_API norm_primitive_kind_t norm_post_ops_get_kind(
  * another kind is norm_invalid_arguments. */
 NORM_API norm_status_t norm_post_ops_append_sum(norm_post_ops_t post_ops,
         float scale, int32_t zero_point, norm_data_type_t data_type);
+/* The parameters of entry `index`, as they were appended. */
 NORM_API norm_status_t norm_post_ops_get_params_sum(
         const_norm_post_ops_t post_ops, int index, float *scale,
         int32_t *zero_point, norm_data_type_t *data_type);
@@ -551,6 +589,7 @@ NORM_API norm_status_t norm_post_ops_get_params_sum(
  * returns them as given. */
 NORM_API norm_status_t norm_post_ops_append_eltwise(norm_post_ops_t post_ops,
         norm_alg_kind_t alg_kind, float alpha, float beta);
+/* The parameters of entry `index`, as they were appended. */
 NORM_API norm_status_t norm_post_ops_get_params_eltwise(
         const_norm_post_ops_t post_ops, int index, norm_alg_kind_t *alg_kind,
         float *alpha, float *beta);
@@ -563,6 +602,7 @@ NORM_API norm_status_t norm_post_ops_get_params_eltwise(
  * algorithms do not read src2_desc. */
 NORM_API norm_status_t norm_post_ops_append_binary(norm_post_ops_t post_ops,
         norm_alg_kind_t alg_kind, const_norm_memory_desc_t src1_desc);
+/* The same, with src2 for norm_binary_select. */
 NORM_API norm_status_t norm_post_ops_append_binary_v2(norm_post_ops_t post_ops,
         norm_alg_kind_t alg_kind, const_norm_memory_desc_t src1_desc,
         const_norm_memory_desc_t src2_desc);
@@ -571,6 +611,7 @@ NORM_API norm_status_t norm_post_ops_append_binary_v2(norm_post_ops_t post_ops,
 NORM_API norm_status_t norm_post_ops_get_params_binary(
         const_norm_post_ops_t post_ops, int index, norm_alg_kind_t *alg_kind,
         const_norm_memory_desc_t *src1_desc);
+/* The same, with src2. */
 NORM_API norm_status_t norm_post_ops_get_params_binary_v2(
         const_norm_post_ops_t post_ops, int index, norm_alg_kind_t *alg_kind,
         const_norm_memory_desc_t *src1_desc,
@@ -579,6 +620,7 @@ NORM_API norm_status_t norm_post_ops_get_params_binary_v2(
  * No operation supports it yet. */
 NORM_API norm_status_t norm_post_ops_append_prelu(
         norm_post_ops_t post_ops, int mask);
+/* The mask of entry `index`. */
 NORM_API norm_status_t norm_post_ops_get_params_prelu(
         const_norm_post_ops_t post_ops, int index, int *mask);
 /* A depthwise convolution; bias_data_type may be norm_data_type_undef.
@@ -588,6 +630,7 @@ NORM_API norm_status_t norm_post_ops_append_dw(norm_post_ops_t post_ops,
         norm_data_type_t weights_data_type, norm_data_type_t bias_data_type,
         norm_data_type_t dst_data_type, norm_dim_t kernel_size,
         norm_dim_t stride_size, norm_dim_t padding_l_size);
+/* The parameters of entry `index`, as they were appended. */
 NORM_API norm_status_t norm_post_ops_get_params_dw(
         const_norm_post_ops_t post_ops, int index,
         norm_data_type_t *weights_data_type, norm_data_type_t *bias_data_type,
@@ -606,9 +649,11 @@ NORM_API const char *norm_prop_kind2str(norm_prop_kind_t prop_kind);
  * to be faster. norm_last_impl_reached, and no change, if there is none. */
 NORM_API norm_status_t norm_primitive_desc_next_impl(
         norm_primitive_desc_t primitive_desc);
+/* Creates a copy, which uses the same implementation. */
 NORM_API norm_status_t norm_primitive_desc_clone(
         norm_primitive_desc_t *primitive_desc,
         const_norm_primitive_desc_t existing_primitive_desc);
+/* Frees a primitive descriptor that the caller owns. */
 NORM_API norm_status_t norm_primitive_desc_destroy(
         norm_primitive_desc_t primitive_desc);
 /* The attributes; owned by the primitive descriptor. */
@@ -692,6 +737,7 @@ NORM_API norm_status_t norm_primitive_execute_many(int count,
 NORM_API norm_status_t norm_primitive_get_primitive_desc(
         const_norm_primitive_t primitive,
         const_norm_primitive_desc_t *primitive_desc);
+/* Frees the primitive. No execution of it may be running. */
 NORM_API norm_status_t norm_primitive_destroy(norm_primitive_t primitive);
 
 /* ------------------------------------------------------------------------ */
@@ -864,6 +910,7 @@ NORM_API size_t norm_explanation_text(const norm_explanation_t *explanation,
 /* The names without their prefix ("epsilon_dominates", "clip_src"); "unknown
  * warning" and "unknown remedy" for other values. Never NULL. */
 NORM_API const char *norm_warning2str(norm_explanation_warning_t warning);
+/* The same for remedies. */
 NORM_API const char *norm_remedy2str(norm_remedy_kind_t kind);
 
 /* ------------------------------------------------------------------------ */
@@ -1046,18 +1093,28 @@ NORM_API norm_status_t norm_reorder_primitive_desc_create(
 /* Names                                                                    */
 /* ------------------------------------------------------------------------ */
 
-/* An enumerator's name without prefix: "cpu", "blocked",
- * "layer_normalization", "eltwise_relu", "user", "strict". "undef" for
- * undefined values, "unknown ..." for values that do not exist. Never NULL. */
+/* The name of an engine's kind. This and the following functions return an enumerator's
+ * name without its prefix: "cpu", "blocked", "layer_normalization", "eltwise_relu",
+ * "user", "strict". "undef" for undefined values, "unknown ..." for values that do not
+ * exist. Never NULL. */
 NORM_API const char *norm_engine_kind2str(norm_engine_kind_t kind);
+/* The name of a layout's kind. */
 NORM_API const char *norm_fmt_kind2str(norm_format_kind_t format_kind);
+/* The name of an operation. */
 NORM_API const char *norm_prim_kind2str(norm_primitive_kind_t primitive_kind);
+/* The name of an algorithm. */
 NORM_API const char *norm_alg_kind2str(norm_alg_kind_t alg_kind);
+/* The name of a scratchpad mode. */
 NORM_API const char *norm_scratchpad_mode2str(norm_scratchpad_mode_t mode);
+/* The name of a math mode. */
 NORM_API const char *norm_fpmath_mode2str(norm_fpmath_mode_t mode);
+/* The name of an accumulation mode. */
 NORM_API const char *norm_accumulation_mode2str(norm_accumulation_mode_t mode);
+/* The name of a rounding mode. */
 NORM_API const char *norm_rounding_mode2str(norm_rounding_mode_t mode);
+/* The name of a quantization mode. */
 NORM_API const char *norm_quantization_mode2str(norm_quantization_mode_t mode);
+/* The name of hints. */
 NORM_API const char *norm_cpu_isa_hints2str(norm_cpu_isa_hints_t isa_hints);
 
 /* ------------------------------------------------------------------------ */
@@ -1073,15 +1130,18 @@ NORM_API const char *norm_cpu_isa_hints2str(norm_cpu_isa_hints_t isa_hints);
 NORM_API norm_status_t norm_set_max_cpu_isa(norm_cpu_isa_t isa);
 /* Preferred instructions. Stored, but has no effect. */
 NORM_API norm_status_t norm_set_cpu_isa_hints(norm_cpu_isa_hints_t isa_hints);
+/* The hints that were set; norm_cpu_isa_no_hints by default. */
 NORM_API norm_cpu_isa_hints_t norm_get_cpu_isa_hints(void);
 /* The capacity of the primitive cache, initially 1024. Stored for
  * compatibility: primitives are cheap to create and are not cached.
  * norm_invalid_arguments for negative values. */
 NORM_API norm_status_t norm_get_primitive_cache_capacity(int *capacity);
+/* Sets the capacity, a number of primitives. */
 NORM_API norm_status_t norm_set_primitive_cache_capacity(int capacity);
 /* The math mode of attributes created from now on, in the whole process;
  * initially strict. */
 NORM_API norm_status_t norm_set_default_fpmath_mode(norm_fpmath_mode_t mode);
+/* The math mode of new attributes. */
 NORM_API norm_status_t norm_get_default_fpmath_mode(norm_fpmath_mode_t *mode);
 /* The instruction set that a primitive descriptor created now would use:
  * norm_cpu_isa_avx512_core_amx, norm_cpu_isa_avx512_core_bf16,
@@ -1100,6 +1160,7 @@ NORM_API const char *norm_cpu_isa2str(norm_cpu_isa_t isa);
  * The library owns its worker threads. They start with the first execution
  * that needs them and sleep when idle. A child of fork() starts its own. */
 NORM_API norm_status_t norm_set_num_threads(int num_threads);
+/* The number of threads that an execution may use. */
 NORM_API int norm_get_num_threads(void);
 /* The number of threads that took part in the calling thread's last
  * norm_primitive_execute or norm_primitive_execute_many; 0 before the first.

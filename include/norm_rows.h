@@ -61,6 +61,7 @@ NORM_API norm_status_t norm_primitive_attr_get_softmax_stats(
  * descriptor or another type is norm_invalid_arguments. */
 NORM_API norm_status_t norm_primitive_attr_set_dropout(
         norm_primitive_attr_t attr, const_norm_memory_desc_t mask_desc);
+/* The same, with the seed's type, an offset and host scalars. */
 NORM_API norm_status_t norm_primitive_attr_set_dropout_v2(norm_primitive_attr_t attr,
         const_norm_memory_desc_t mask_desc, norm_data_type_t seed_data_type,
         int use_offset, int use_host_scalars);
@@ -69,6 +70,7 @@ NORM_API norm_status_t norm_primitive_attr_set_dropout_v2(norm_primitive_attr_t 
  * library if empty. */
 NORM_API norm_status_t norm_primitive_attr_get_dropout(
         const_norm_primitive_attr_t attr, const_norm_memory_desc_t *mask_desc);
+/* The same, with all parameters. */
 NORM_API norm_status_t norm_primitive_attr_get_dropout_v2(
         const_norm_primitive_attr_t attr, const_norm_memory_desc_t *mask_desc,
         norm_data_type_t *seed_data_type, int *use_offset, int *use_host_scalars);

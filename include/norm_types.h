@@ -22,7 +22,7 @@ extern "C" {
 /* The result of a function. Values above 6 are not used. */
 typedef enum {
     norm_success = 0,           /* done */
-    norm_out_of_memory = 1,     /* an allocation failed */
+    norm_out_of_memory = 1,     /* an allocation failed, or something with a limit is full */
     norm_invalid_arguments = 2, /* a parameter is wrong; nothing was done */
     norm_unimplemented = 3,     /* valid, but not implemented */
     norm_last_impl_reached = 4, /* norm_primitive_desc_next_impl: no more */
@@ -220,7 +220,9 @@ struct norm_memory;
 typedef struct norm_memory *norm_memory_t;
 typedef const struct norm_memory *const_norm_memory_t;
 
+/* For norm_memory_create: no buffer yet. */
 #define NORM_MEMORY_NONE (NULL)
+/* For norm_memory_create: a buffer that the library allocates. */
 #define NORM_MEMORY_ALLOCATE ((void *)(size_t)-1)
 
 /* ------------------------------------------------------------------------ */
@@ -314,20 +316,20 @@ typedef enum {
     norm_eltwise_logistic_use_dst_for_bwd = 0x104,
     norm_eltwise_exp_use_dst_for_bwd = 0x105,
     norm_eltwise_clip_v2_use_dst_for_bwd = 0x106,
-    norm_binary_add = 0x1fff0,
-    norm_binary_mul = 0x1fff1,
+    norm_binary_add = 0x1fff0, /* x + src1 */
+    norm_binary_mul = 0x1fff1, /* x*src1 */
     norm_binary_max = 0x1fff2,
     norm_binary_min = 0x1fff3,
-    norm_binary_div = 0x1fff4,
-    norm_binary_sub = 0x1fff5,
-    norm_binary_ge = 0x1fff6, /* comparisons return 1 or 0 */
+    norm_binary_div = 0x1fff4, /* x/src1 */
+    norm_binary_sub = 0x1fff5, /* x - src1 */
+    norm_binary_ge = 0x1fff6,  /* x >= src1; comparisons return 1 or 0 */
     norm_binary_gt = 0x1fff7,
     norm_binary_le = 0x1fff8,
     norm_binary_lt = 0x1fff9,
     norm_binary_eq = 0x1fffa,
     norm_binary_ne = 0x1fffb,
     norm_binary_select = 0x1fffc, /* src2 != 0 ? x : src1 */
-    norm_softmax_accurate = 0x30000,
+    norm_softmax_accurate = 0x30000, /* exp(x - max) / sum */
     norm_softmax_log = 0x30001, /* the logarithm of the above */
     norm_softmax_accurate_inf_as_zero = 0x01000000 /* the first, but zeros for a row of
                                                     * only -Inf */
@@ -401,27 +403,28 @@ struct norm_primitive;
 typedef struct norm_primitive *norm_primitive_t;
 typedef const struct norm_primitive *const_norm_primitive_t;
 
-/* Execution argument ids. */
-#define NORM_ARG_SRC 1
-#define NORM_ARG_SRC_0 1
-#define NORM_ARG_FROM 1
-#define NORM_ARG_SRC_1 2
-#define NORM_ARG_SRC_2 3
-#define NORM_ARG_DST 17
-#define NORM_ARG_DST_0 17
-#define NORM_ARG_TO 17
-#define NORM_ARG_WEIGHTS 33
-#define NORM_ARG_MEAN 49
-#define NORM_ARG_VARIANCE 50
-#define NORM_ARG_SCALE 51
-#define NORM_ARG_SHIFT 52
-#define NORM_ARG_WORKSPACE 64
-#define NORM_ARG_SCRATCHPAD 80
-#define NORM_ARG_DIFF_SRC 129
-#define NORM_ARG_DIFF_SRC_1 130
-#define NORM_ARG_DIFF_DST 145
-#define NORM_ARG_DIFF_SCALE 255
-#define NORM_ARG_DIFF_SHIFT 256
+/* Execution argument ids. The constructor of each operation says which it reads and
+ * writes. */
+#define NORM_ARG_SRC 1    /* the first input */
+#define NORM_ARG_SRC_0 1  /* another name of it */
+#define NORM_ARG_FROM 1   /* the same, for reorder */
+#define NORM_ARG_SRC_1 2  /* the second input */
+#define NORM_ARG_SRC_2 3  /* the third input */
+#define NORM_ARG_DST 17   /* the output */
+#define NORM_ARG_DST_0 17 /* another name of it */
+#define NORM_ARG_TO 17    /* the same, for reorder */
+#define NORM_ARG_WEIGHTS 33    /* oneDNN only */
+#define NORM_ARG_MEAN 49       /* of each row or group */
+#define NORM_ARG_VARIANCE 50   /* of each row or group; with norm_rms_norm the mean square */
+#define NORM_ARG_SCALE 51      /* gamma */
+#define NORM_ARG_SHIFT 52      /* beta */
+#define NORM_ARG_WORKSPACE 64  /* what forward training keeps for backward */
+#define NORM_ARG_SCRATCHPAD 80 /* temporary memory in norm_scratchpad_mode_user */
+#define NORM_ARG_DIFF_SRC 129    /* the gradient of NORM_ARG_SRC */
+#define NORM_ARG_DIFF_SRC_1 130  /* the gradient of NORM_ARG_SRC_1 */
+#define NORM_ARG_DIFF_DST 145    /* the gradient of NORM_ARG_DST */
+#define NORM_ARG_DIFF_SCALE 255  /* the gradient of NORM_ARG_SCALE */
+#define NORM_ARG_DIFF_SHIFT 256  /* the gradient of NORM_ARG_SHIFT */
 /* Added to an argument's id for its scale or zero point. */
 #define NORM_ARG_ATTR_SCALES 4096
 #define NORM_ARG_ATTR_ZERO_POINTS 8192
