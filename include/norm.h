@@ -39,8 +39,9 @@
  *               norm_runtime_error      an internal error; it never causes
  *                                       undefined behaviour, an exception or an
  *                                       abort
- * Ownership.  Every pointer type *_t below is a handle. The caller owns what
- *             *_create and *_clone return and destroys it once with the
+ * Ownership.  Every pointer type *_t below is a handle. The caller owns what a
+ *             function creates (*_create*, *_clone, norm_memory_desc_reshape,
+ *             norm_memory_desc_permute_axes) and destroys it once with the
  *             matching *_destroy. Destroying NULL succeeds. Objects do not
  *             depend on the handles that they were created from, so those may
  *             be destroyed first. A handle returned by a query is owned by the

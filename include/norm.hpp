@@ -106,7 +106,8 @@ struct layer_normalization_forward : public primitive {
 
 // The gradient of layer_normalization_forward. prop_kind::backward computes
 // diff_src, diff_scale and diff_shift; backward_data computes diff_src only. The
-// forward descriptor may be empty.
+// forward descriptor may be empty; otherwise its dimensions, epsilon, flags and the attributes
+// of residual, gate and partial norm must be the same.
 struct layer_normalization_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
@@ -200,7 +201,8 @@ struct group_normalization_forward : public primitive {
 
 // The gradient of group_normalization_forward. prop_kind::backward computes diff_src,
 // diff_scale and diff_shift; backward_data computes diff_src only. The forward
-// descriptor may be empty; if it is not, its groups and flags must be the same.
+// descriptor may be empty; otherwise its dimensions, groups, epsilon, flags and the attributes
+// of residual, gate and partial norm must be the same.
 struct group_normalization_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
@@ -253,7 +255,8 @@ struct softmax_forward : public primitive {
     explicit softmax_forward(const primitive_desc &problem) : primitive(problem) {}
 };
 
-// The gradient of softmax_forward, from its dst. The forward descriptor may be empty.
+// The gradient of softmax_forward, from its dst. The forward descriptor is not read, as in
+// oneDNN: pass its algorithm and axis again.
 struct softmax_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:

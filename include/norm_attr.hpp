@@ -269,7 +269,7 @@ public:
     // attribute, or mean that the sum is not stored.
     void set_residual(const memory::desc &residual, const memory::desc &sum,
             residual_rounding rounding = residual_rounding::rounded) {
-        check(norm_primitive_attr_set_residual(get(), or_null(residual), or_null(sum),
+        check(norm_primitive_attr_set_residual(get(), residual.get_if_given(), sum.get_if_given(),
                 static_cast<norm_residual_rounding_t>(rounding)));
     }
     // Empty descriptors if there is no residual, or if the sum is not stored.
@@ -287,7 +287,7 @@ public:
     void set_gate(const memory::desc &gate, algorithm of = algorithm::eltwise_swish,
             float alpha = 1.0f) {
         check(norm_primitive_attr_set_gate(
-                get(), or_null(gate), static_cast<norm_alg_kind_t>(of), alpha));
+                get(), gate.get_if_given(), static_cast<norm_alg_kind_t>(of), alpha));
     }
     // The gate, empty if there is none, its function and swish's alpha.
     void get_gate(memory::desc &gate, algorithm &of, float &alpha) const {
@@ -310,7 +310,7 @@ public:
 
     // The logarithms of softmax's sums; an empty descriptor means none.
     void set_softmax_stats(const memory::desc &stats) {
-        check(norm_primitive_attr_set_softmax_stats(get(), or_null(stats)));
+        check(norm_primitive_attr_set_softmax_stats(get(), stats.get_if_given()));
     }
     // Empty if they are not stored.
     memory::desc get_softmax_stats() const {
@@ -349,10 +349,6 @@ public:
     }
 
 private:
-    static const_norm_memory_desc_t or_null(const memory::desc &desc) {
-        return desc.is_zero() ? nullptr : desc.get();
-    }
-
     static norm_primitive_attr_t create() {
         norm_primitive_attr_t object = nullptr;
         check(norm_primitive_attr_create(&object));

@@ -47,7 +47,7 @@ struct eltwise_forward : public primitive {
 };
 
 // The gradient of eltwise_forward, from src, or from dst if the algorithm says so. The
-// forward descriptor may be empty.
+// forward descriptor is not read, as in oneDNN: pass its algorithm, alpha and beta again.
 struct eltwise_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:

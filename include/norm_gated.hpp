@@ -32,8 +32,8 @@ struct gated_forward : public primitive {
             : primitive_desc_base(finish(allow_empty, [&](norm_primitive_desc_t *object) {
                 return norm_gated_forward_primitive_desc_create(object, on.get(),
                         static_cast<norm_prop_kind_t>(kind), static_cast<norm_alg_kind_t>(of),
-                        static_cast<norm_gate_packing_t>(packing), src.get(), up.get(),
-                        dst.get(), alpha, limit, shift, attr.get());
+                        static_cast<norm_gate_packing_t>(packing), src.get(),
+                        up.get_if_given(), dst.get(), alpha, limit, shift, attr.get());
             })) {}
     };
 
@@ -42,7 +42,8 @@ struct gated_forward : public primitive {
 };
 
 // The gradients of gated_forward, from its inputs. If `dst` is not empty, dst is written
-// again. The forward descriptor may be empty.
+// again. The forward descriptor is oneDNN's parameter and is not read: pass the function, its
+// numbers and the packing of forward again.
 struct gated_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
@@ -58,8 +59,8 @@ struct gated_backward : public primitive {
                 return norm_gated_backward_primitive_desc_create(object, on.get(),
                         static_cast<norm_alg_kind_t>(of),
                         static_cast<norm_gate_packing_t>(packing), diff_src.get(),
-                        diff_up.get(), diff_dst.get(), src.get(), up.get(), dst.get(), alpha,
-                        limit, shift, forward.get_or_null(), attr.get());
+                        diff_up.get_if_given(), diff_dst.get(), src.get(), up.get_if_given(),
+                        dst.get_if_given(), alpha, limit, shift, forward.get_or_null(), attr.get());
             })) {}
     };
 

@@ -106,7 +106,8 @@ NORM_API norm_status_t norm_kv_cache_extend(norm_kv_cache_t cache, int count,
         const norm_dim_t *sequences, const norm_dim_t *tokens, norm_dim_t rows);
 
 /* Writes the keys and values of the step to a layer, converted to the cache's type, rounded
- * to nearest even. Either may be NULL.
+ * to nearest even. Either may be NULL, but
+ * not both.
  *
  * A cache of s8 or f8_e4m3 has one f32 scale for the key of each token and head, and one for
  * the value, computed like dynamic scales (norm_primitive_attr_set_scales_v3()):
@@ -148,9 +149,9 @@ NORM_API norm_status_t norm_kv_cache_write(norm_kv_cache_t cache, norm_stream_t 
  * the next call that gets arguments overwrites. Arguments obtained before an extension,
  * truncation, fork or drop are out of date.
  *
- * norm_invalid_arguments if the open step has tokens of one of the sequences and none of them
- * was written to the layer: the pages hold what was there before. Rope counts as having written
- * the layer in every step once it was given the layer's arguments. */
+ * norm_invalid_arguments if the open step has tokens of one of the sequences and their keys or
+ * their values were not written to the layer: the pages hold what was there before. Rope counts
+ * as having written the keys in every step once it was given the layer's arguments. */
 NORM_API norm_status_t norm_kv_cache_get_arguments(norm_kv_cache_t cache, norm_dim_t layer,
         int count, const norm_dim_t *sequences, int *nargs, norm_exec_arg_t *args);
 /* The arguments with which rope writes the step's keys to a layer: NORM_ARG_DST,

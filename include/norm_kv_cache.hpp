@@ -50,7 +50,7 @@ public:
         check(norm_kv_cache_new_sequence(get(), &number));
         return number;
     }
-    // Ends a sequence; its number and pages may be used again.
+    // Ends a sequence. Its pages are used again, its number is not.
     void drop(sequence number) const { check(norm_kv_cache_drop(get(), number)); }
     // The number of tokens of a sequence.
     memory::dim get_length(sequence number) const {

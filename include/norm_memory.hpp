@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace norm {
@@ -109,11 +110,22 @@ public:
         // Restores a descriptor from get_blob().
         explicit desc(const std::vector<std::uint8_t> &blob) : handle(create(blob)) {}
 
+        // The C descriptor for a parameter that may be omitted: NULL for an empty
+        // descriptor. One that could not be created is not taken for omitted: this
+        // fails, and then so does the C function.
+        const_norm_memory_desc_t get_if_given() const {
+            static const std::uint64_t not_a_descriptor[16] = {};
+            if (get() == nullptr)
+                return reinterpret_cast<const_norm_memory_desc_t>(not_a_descriptor);
+            return is_zero() ? nullptr : get();
+        }
+
         // A part of this tensor, in this tensor's buffer. Here and below,
         // `allow_empty` returns an empty descriptor if the result is not
         // implemented.
         desc submemory_desc(
                 const dims &sizes, const dims &offsets, bool allow_empty = false) const {
+            if (!covers("sizes", sizes.size()) || !covers("offsets", offsets.size())) return desc();
             return derive(allow_empty, [&](norm_memory_desc_t *object) {
                 return norm_memory_desc_create_submemory(
                         object, get(), sizes.data(), offsets.data());
@@ -128,6 +140,7 @@ public:
         }
         // The same elements; dimension i becomes dimension permutation[i].
         desc permute_axes(const std::vector<int> &permutation, bool allow_empty = false) const {
+            if (!covers("permutation", permutation.size())) return desc();
             return derive(allow_empty, [&](norm_memory_desc_t *object) {
                 return norm_memory_desc_permute_axes(object, get(), permutation.data());
             });
@@ -196,6 +209,17 @@ public:
             const norm_dims_t *answer = ask<const norm_dims_t *>(what);
             if (answer == nullptr) return dims(); // after a failure without exceptions
             return dims(*answer, *answer + count);
+        }
+        // Whether a list has an entry for each dimension.
+        bool covers(const char *name, std::size_t entries) const {
+            const int ndims = get_ndims();
+            if (entries == static_cast<std::size_t>(ndims)) return true;
+            fail(norm_invalid_arguments,
+                    ("norm::memory::desc: " + std::string(name) + " has "
+                            + std::to_string(entries) + " entries, but the descriptor has "
+                            + std::to_string(ndims) + " dimensions")
+                            .c_str());
+            return false;
         }
         template <typename Make>
         static desc derive(bool allow_empty, Make make) {
@@ -339,8 +363,11 @@ public:
 private:
     template <typename T>
     static bool check_scalar(const desc &of) {
+        static_assert(!std::is_pointer<T>::value,
+                "a memory of a tensor needs an engine: memory(desc, engine, buffer)");
         if (of.get_size() == sizeof(T)) return true;
-        fail(norm_invalid_arguments, "norm::memory: the value is not as large as its data type");
+        fail(norm_invalid_arguments,
+                "norm::memory: the value is not as large as the host scalar's data type");
         return false;
     }
     template <typename T>

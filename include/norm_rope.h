@@ -73,6 +73,7 @@ typedef enum {
  *   dst_desc      the same dimensions, any of these types; the layout `any` is that
  *                 of src. src and dst may share a buffer if type and layout are the
  *                 same. For norm_write_slots see below.
+ *   epsilon       0 or more, finite; read with norm_rms_norm only
  *   position_desc NORM_ARG_POSITIONS, s32 or s64: the dimensions of src without
  *                 the last, or 1 to broadcast. So T x H x D has positions of
  *                 T x 1. With sections there is one more dimension, num_sections.

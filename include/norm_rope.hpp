@@ -47,11 +47,8 @@ struct rope_options {
 
     // rotary_dims, or the size of a head if it is 0.
     memory::dim rotary_dims_of(const memory::desc &head) const {
-        return rotary_dims > 0 ? rotary_dims : head.get_dims().back();
-    }
-    // The C descriptor; NULL for an empty one.
-    static const_norm_memory_desc_t or_null(const memory::desc &desc) {
-        return desc.is_zero() ? nullptr : desc.get();
+        if (rotary_dims != 0 || head.get_ndims() == 0) return rotary_dims;
+        return head.get_dims().back();
     }
     // Where the angles come from.
     norm_rope_angles_t angles() const {
@@ -76,8 +73,8 @@ struct rope_forward : public primitive {
                 return norm_rope_forward_primitive_desc_create(object, on.get(),
                         static_cast<norm_prop_kind_t>(kind),
                         static_cast<norm_rope_pairing_t>(pairing), with.angles(), src.get(),
-                        dst.get(), positions.get(), with.index_dim, rope_options::or_null(with.table),
-                        rope_options::or_null(with.scale), with.rotary_dims_of(src), with.magnitude,
+                        dst.get(), positions.get(), with.index_dim, with.table.get_if_given(),
+                        with.scale.get_if_given(), with.rotary_dims_of(src), with.magnitude,
                         static_cast<int>(with.sections.size()), with.sections.data(),
                         with.epsilon, with.flags, attr.get());
             })) {}
@@ -87,7 +84,8 @@ struct rope_forward : public primitive {
     explicit rope_forward(const primitive_desc &problem) : primitive(problem) {}
 };
 
-// The gradient of rope_forward. The forward descriptor may be empty.
+// The gradient of rope_forward. The forward descriptor is oneDNN's parameter
+// and is not read: pass the options of forward again.
 // Arguments: NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, and those of the angles; with
 // norm_rms_norm also NORM_ARG_SRC, NORM_ARG_SCALE, NORM_ARG_DIFF_SCALE.
 struct rope_backward : public primitive {
@@ -102,9 +100,9 @@ struct rope_backward : public primitive {
             : primitive_desc_base(finish(allow_empty, [&](norm_primitive_desc_t *object) {
                 return norm_rope_backward_primitive_desc_create(object, on.get(),
                         static_cast<norm_rope_pairing_t>(pairing), with.angles(), diff_src.get(),
-                        diff_dst.get(), rope_options::or_null(with.src), positions.get(),
-                        with.index_dim, rope_options::or_null(with.table),
-                        rope_options::or_null(with.scale), rope_options::or_null(with.diff_scale),
+                        diff_dst.get(), with.src.get_if_given(), positions.get(),
+                        with.index_dim, with.table.get_if_given(),
+                        with.scale.get_if_given(), with.diff_scale.get_if_given(),
                         with.rotary_dims_of(diff_dst), with.magnitude,
                         static_cast<int>(with.sections.size()), with.sections.data(),
                         with.epsilon, with.flags, forward.get_or_null(), attr.get());

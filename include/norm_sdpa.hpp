@@ -51,7 +51,7 @@ struct sdpa_forward : public primitive {
             : primitive_desc_base(finish(allow_empty, [&](norm_primitive_desc_t *object) {
                 return norm_sdpa_forward_primitive_desc_create(object, on.get(),
                         static_cast<norm_prop_kind_t>(kind), queries.get(), keys.get(),
-                        values.get(), dst.get(), options.mask.get(), options.page_table.get(),
+                        values.get(), dst.get(), options.mask.get_if_given(), options.page_table.get_if_given(),
                         static_cast<norm_attn_mask_type_t>(options.mask_type),
                         static_cast<norm_attn_window_t>(options.window_kind), options.window,
                         options.first_keys, scale, options.soft_cap, options.flags, attr.get());
@@ -62,7 +62,8 @@ struct sdpa_forward : public primitive {
     explicit sdpa_forward(const primitive_desc &problem) : primitive(problem) {}
 };
 
-// The gradients of sdpa_forward in training. The forward descriptor may be empty.
+// The gradients of sdpa_forward in training. The forward descriptor is oneDNN's parameter
+// and is not read: pass the options of forward again.
 struct sdpa_backward : public primitive {
     class primitive_desc : public primitive_desc_base {
     public:
@@ -78,8 +79,8 @@ struct sdpa_backward : public primitive {
             : primitive_desc_base(finish(allow_empty, [&](norm_primitive_desc_t *object) {
                 return norm_sdpa_backward_primitive_desc_create(object, on.get(),
                         diff_queries.get(), diff_keys.get(), diff_values.get(), diff_dst.get(),
-                        queries.get(), keys.get(), values.get(), dst.get(), options.mask.get(),
-                        options.diff_mask.get(), static_cast<norm_attn_mask_type_t>(options.mask_type),
+                        queries.get(), keys.get(), values.get(), dst.get(), options.mask.get_if_given(),
+                        options.diff_mask.get_if_given(), static_cast<norm_attn_mask_type_t>(options.mask_type),
                         static_cast<norm_attn_window_t>(options.window_kind), options.window,
                         options.first_keys, scale, options.soft_cap, options.flags, forward.get_or_null(),
                         attr.get());

@@ -23,8 +23,8 @@ pub(crate) struct Stats {
 /// Whether a layer has the keys and values of the open step, and from whom.
 #[derive(Clone, Copy, Debug, Default)]
 struct Written {
-    /// Keys or values were written.
-    here: bool,
+    keys: bool,
+    values: bool,
     /// Rope was given the layer's memory, which it may use in later steps too.
     by_rope: bool,
 }
@@ -170,7 +170,7 @@ impl Cache {
         (0..self.rows).for_each(|row| self.put_row(row, -1, 0));
         self.rows = 0;
         self.filled.clear();
-        self.written.iter_mut().for_each(|layer| layer.here = false);
+        self.written.iter_mut().for_each(|layer| (layer.keys, layer.values) = (false, false));
     }
 
     /// Makes room for tokens, and opens a step.
@@ -195,9 +195,11 @@ impl Cache {
         Ok(())
     }
 
-    /// Records that a layer has rows of the step.
-    pub(super) fn has_written(&mut self, layer: usize) {
-        self.written[layer].here = true;
+    /// Records that a layer has keys or values of the step, or both.
+    pub(super) fn has_written(&mut self, layer: usize, keys: bool, values: bool) {
+        let written = &mut self.written[layer];
+        written.keys |= keys;
+        written.values |= values;
     }
 
     /// Records that rope was given a layer's memory.
@@ -207,14 +209,17 @@ impl Cache {
 
     /// Checks that sequences can be read: if the open step has tokens of one, the layer must have been written.
     fn check_written(&self, layer: usize, sequences: &[i64]) -> Result<()> {
-        let Written { here, by_rope } = self.written[layer];
-        if here || by_rope {
-            return Ok(());
-        }
+        let Written { keys, values, by_rope } = self.written[layer];
+        let missing = match (keys || by_rope, values) {
+            (true, true) => return Ok(()),
+            (false, true) => "keys",
+            (true, false) => "values",
+            (false, false) => "keys or values",
+        };
         match sequences.iter().find(|number| self.book.is_in_step(**number)) {
             None => Ok(()),
             Some(number) => Err(Error::invalid(format_args!(
-                "layer: layer {layer} has no keys or values of the open step, which has tokens of sequence {number}; write them first"
+                "layer: layer {layer} has no {missing} of the open step, which has tokens of sequence {number}; write them first"
             ))),
         }
     }

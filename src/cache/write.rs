@@ -74,14 +74,17 @@ impl Cache {
                 "cache: no step is open; extend sequences first, and write before the next fork, truncate or drop",
             ));
         }
+        if keys.is_none() && values.is_none() {
+            return Err(Error::invalid("keys and values are NULL: there is nothing to write"));
+        }
         let (k, v) = ((Area::Keys, Area::KeyScales), (Area::Values, Area::ValueScales));
         let keys = self.checked("keys", keys, self.shape.key_size, layer, k)?;
         let values = self.checked("values", values, self.shape.value_size, layer, v)?;
-        for copied in [keys, values].iter().flatten() {
+        for copied in [&keys, &values].into_iter().flatten() {
             // SAFETY: guaranteed by the caller, and checked.
             unsafe { self.copy_rows(copied, threads) };
-            self.has_written(layer);
         }
+        self.has_written(layer, keys.is_some(), values.is_some());
         Ok(())
     }
 

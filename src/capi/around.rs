@@ -39,6 +39,9 @@ exported! {
             let sum = given(sum_desc, "sum_desc")?;
             let rounding = ResidualRounding::given(rounding, "rounding")?;
             attr.around.residual = match desc {
+                None if sum.is_some() => {
+                    return Err(Error::invalid("residual_desc: NULL, but sum_desc is not: it is the sum with a residual"));
+                }
                 Some(desc) => Some(counted(Residual { desc, sum, rounding })?.into()),
                 None => None,
             };

@@ -66,8 +66,9 @@ impl Primitive {
         let place = if needed.on_host { " on the host" } else { "" };
         let name = expected.data_type().map_or("undef", DataType::name);
         let (dims, reason) = (joined(expected.dims().iter(), "x"), needed.reason(args));
+        let hint = if argument.is_none() { ", described by norm_query_scratchpad_md" } else { "" };
         Error::invalid(format_args!(
-            "args: NORM_ARG_{}: {reason}; it is {usage}, {name} of {dims}{place}",
+            "args: NORM_ARG_{}: {reason}; it is {usage}, {name} of {dims}{place}{hint}",
             Capitals(needed.name)
         ))
     }

@@ -96,8 +96,9 @@ static void caches(norm_engine_t engine) {
         MUST(norm_kv_cache_write(cache, stream, 0, rows, rows));
         MUST(norm_kv_cache_fork(cache, sequences[0], &sequences[1]));
         MUST(norm_kv_cache_fork(cache, sequences[0], &sequences[2]));
-        MUST(norm_kv_cache_extend(cache, 3, sequences, tokens, 8));
+        MUST(norm_kv_cache_extend(cache, 1, &sequences[1], tokens, 0));
         MUST(norm_kv_cache_get_rope_arguments(cache, 0, &nargs, args));
+        MUST(norm_kv_cache_write(cache, stream, 0, NULL, rows));
         nargs = 4;
         MUST(norm_kv_cache_get_arguments(cache, 0, 3, sequences, &nargs, args));
         MUST(norm_kv_cache_truncate(cache, sequences[1], 9));

@@ -198,6 +198,7 @@ static void mistakes_are_refused(void) {
     const unsigned rms = norm_rms_norm;
     MUST(norm_memory_desc_create_with_tag(&other, 2, other_dims, norm_f32, norm_ab));
     INVALID("rounding", norm_primitive_attr_set_residual, (attr, rows, rows, 7));
+    INVALID("residual_desc", norm_primitive_attr_set_residual, (attr, NULL, rows, norm_residual_rounded));
     REFUSED(norm_unimplemented, "residual_desc", norm_primitive_attr_set_residual,
             (attr, bytes, rows, norm_residual_rounded));
     INVALID("alg_kind", norm_primitive_attr_set_gate, (attr, rows, norm_eltwise_relu, 0));

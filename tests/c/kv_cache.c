@@ -112,6 +112,9 @@ static void full(void) {
     norm_exec_arg_t args[4], slots[3];
     int nargs = 4, found = 3;
     void *table = NULL, *lengths = NULL, *slot = NULL;
+    tensor_t values = tokens_of(norm_f32, 1, 1, 1, 2);
+    MUST(norm_kv_cache_write(cache, stream, 0, NULL, values.memory));
+    tensor_free(&values);
     MUST(norm_kv_cache_get_rope_arguments(cache, 0, &found, slots));
     MUST(norm_kv_cache_get_arguments(cache, 0, 3, sequences, &nargs, args));
     EXPECT(nargs == 4 && found == 3);

@@ -103,6 +103,17 @@ static void failures_leave_empty_objects(const norm::engine &engine) {
     EXPECT(failed_with(norm_invalid_arguments, "empty"));
     EXPECT(!forward(unimplemented) && failed_with(norm_invalid_arguments, "empty"));
 
+    // An optional descriptor that could not be created is not an omitted one.
+    norm::primitive_attr attr;
+    const memory::desc right({2, 4}, dt::f32, tag::ab);
+    memory::desc residual, sum;
+    norm::residual_rounding rounding;
+    attr.set_residual(right, right);
+    attr.set_residual(wrong, right);
+    EXPECT(failed_with(norm_invalid_arguments, "empty"));
+    attr.get_residual(residual, sum, rounding);
+    EXPECT(residual == right && sum == right);
+
     norm::post_ops list;
     int mask = 7;
     list.get_params_prelu(0, mask);

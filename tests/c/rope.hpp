@@ -5,7 +5,7 @@
 #ifndef ROPE_HPP
 #define ROPE_HPP
 
-// After EXPECT of wrapper.cpp.
+// After EXPECT and THROWS of wrapper.cpp.
 static void rope() {
     using norm::memory;
     using dt = memory::data_type;
@@ -39,6 +39,15 @@ static void rope() {
     for (int i = 0; i < 8; ++i) EXPECT(std::fabs(back[i] - src[i]) < 1e-6);
     // Through a normalization: a head has no gradient along itself.
     norm::rope_options with;
+    with.rotary_dims = -8;
+    for (const memory::desc &head : {desc, memory::desc()}) {
+        const auto make = [&] {
+            norm::rope_forward::primitive_desc(engine, norm::prop_kind::forward_inference,
+                    norm::rope_pairing::half_split, head, desc, at, with);
+        };
+        THROWS(norm_invalid_arguments, with.rotary_dims < 0 ? "rotary_dims" : "src_desc", make());
+        with.rotary_dims = 0;
+    }
     with.flags = norm_rms_norm | norm_use_scale;
     with.scale = with.diff_scale = row;
     with.src = desc;

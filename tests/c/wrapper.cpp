@@ -24,7 +24,6 @@ static void expect_that(bool holds, int line, const char *what) {
 }
 #define EXPECT(condition) expect_that((condition), __LINE__, #condition)
 #include "group_normalization.hpp"
-#include "rope.hpp"
 // Expects `call` to throw `code` with a message that contains `word`.
 template <typename Call>
 static void expect_error(int line, norm_status_t code, const char *word, Call call) {
@@ -40,6 +39,7 @@ static void expect_error(int line, norm_status_t code, const char *word, Call ca
     }
 }
 #define THROWS(code, word, ...) expect_error(__LINE__, code, word, [&] { __VA_ARGS__; })
+#include "rope.hpp"
 
 static void engines_and_streams(const norm::engine &engine) {
     EXPECT(norm::engine::get_count(norm::engine::kind::cpu) == 1);
@@ -138,6 +138,9 @@ static void layouts(const norm::engine &engine) {
     EXPECT(plain.reshape({32, 6, 8}).get_strides() == memory::dims({48, 8, 1}));
     EXPECT(plain.permute_axes({1, 0}) == memory::desc({48, 32}, dt::f32, tag::ba));
     THROWS(norm_invalid_arguments, "dims", plain.reshape({32, 47}));
+    THROWS(norm_invalid_arguments, "permutation has 1 entries", plain.permute_axes({1}));
+    THROWS(norm_invalid_arguments, "sizes has 1 entries", plain.submemory_desc({1}, {0, 0}));
+    THROWS(norm_invalid_arguments, "offsets has 3 entries", plain.submemory_desc({1, 1}, {0, 0, 0}));
     THROWS(norm_unimplemented, "offsets", blocked.submemory_desc({8, 16}, {8, 0}));
 
     float buffer[6] = {1, 2, 3, 4, 5, 6};

@@ -4,6 +4,7 @@
 
 use crate::error::{Error, Result};
 use crate::primitive::enumerators;
+use crate::text::shown;
 use norm_sys as sys;
 use std::f64::consts::PI;
 use std::mem::MaybeUninit;
@@ -34,6 +35,20 @@ impl Scaling {
         }
     }
 
+    /// The parameters by name, in the order of norm_rope_frequencies.
+    fn parameters(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Linear | Self::Ntk => "factor",
+            Self::DynamicNtk => "factor, trained length, current length",
+            Self::Yarn => {
+                "factor, trained length and, if given, beta_fast, beta_slow, mscale, mscale_all_dim, truncate, magnitude"
+            }
+            Self::Llama3 => "factor, low_freq_factor, high_freq_factor, trained length",
+            Self::Longrope => "factor, trained length, and a divisor for each pair of rotary_dims",
+        }
+    }
+
     /// Whether a parameter, the third or a later one, may be 0.
     fn may_be_zero(self, at: usize) -> bool {
         self == Self::Yarn && at >= 4
@@ -45,7 +60,12 @@ fn check(scaling: Scaling, base: f64, parameters: &[f64], pairs: usize) -> Resul
     if !(fewest..=most).contains(&parameters.len()) {
         let (name, count) = (scaling.name(), parameters.len());
         return Err(Error::invalid(format_args!(
-            "num_parameters: scaling {name} has {fewest} to {most} parameters, not {count}"
+            "num_parameters: {count}, but scaling {name} has {}: {}",
+            shown(|f| match fewest == most {
+                true => write!(f, "{most}"),
+                false => write!(f, "{fewest} to {most}"),
+            }),
+            scaling.parameters()
         )));
     }
     if !(base > 1.0 && base.is_finite()) {

@@ -264,7 +264,7 @@ fn check_types(p: &Parameters<'_>, forward: bool) -> Result<()> {
             }
             Some(scales) if scales.mask >> of_element & 1 == 1 => {
                 return Err(Error::unimplemented(format_args!(
-                    "attr: mask {:#x} of {name}'s scale has a scale per element of a head",
+                    "attr: mask {} of {name}'s scale has a scale per element of a head; use 11 for keys, 7 for values",
                     scales.mask
                 )));
             }
@@ -331,7 +331,7 @@ fn check_mask(p: &Parameters<'_>, shape: &Shape) -> Result<()> {
         };
     };
     if p.mask_type == MaskType::Undef {
-        return Err(Error::invalid("mask_type: attn_mask_undef, but mask_desc is not NULL"));
+        return Err(Error::invalid("mask_type: attn_mask_undef, but mask_desc is not NULL; use attn_mask_buffer"));
     }
     let types =
         |data_type: DataType| data_type.support() == Support::Full || data_type == DataType::U8;
@@ -360,7 +360,7 @@ fn checked_window(p: &Parameters<'_>) -> Result<Option<Window>> {
             return match given.into_iter().find(|(_, keys)| *keys != 0) {
                 None => Ok(None),
                 Some((name, keys)) => Err(Error::invalid(format_args!(
-                    "{name}: {keys}, but window_kind is window_none"
+                    "{name}: {keys}, but window_kind is window_none; use window_with_self or window_before_self"
                 ))),
             };
         }

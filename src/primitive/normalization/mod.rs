@@ -78,8 +78,11 @@ pub(crate) fn check_kind(prop_kind: PropKind, forward: bool) -> Result<()> {
     if prop_kind.is_forward() == forward {
         return Ok(());
     }
-    let (name, direction) = (prop_kind.name(), if forward { "forward" } else { "backward" });
-    Err(Error::invalid(format_args!("prop_kind: {name} is not a {direction} kind")))
+    if forward {
+        return prop_kind.check_forward();
+    }
+    let name = prop_kind.name();
+    Err(Error::invalid(format_args!("prop_kind: {name} is not backward or backward_data")))
 }
 
 fn check_ndims(src: &MemoryDesc) -> Result<()> {
