@@ -4,8 +4,11 @@
 //! or `<!-- examples/c/guide.c: training -->`, the block is a copy of the file or of its part between `ANCHOR:
 //! training` and `ANCHOR_END: training`, and the file is what runs; `NORM_BLESS=1` rewrites the copies. A block of text
 //! after a program is its output. `cpp no-exceptions` is compiled without exceptions. Blocks of Rust are doctests of
-//! `norm-rs`, which includes their pages, but blocks of `rs` are copies of files that need a feature. The lines of shell
-//! blocks that begin with `benchdnn` are run by `benchdnn/tests/documents.rs`.
+//! `norm-rs`, which includes their pages, but blocks of `rs` are copies of files that need a feature.
+//!
+//! Commands that compile a program run here or, with an installed library, in the scripts of `tests/install/`; commands
+//! of benchdnn run in `benchdnn/tests/documents.rs`. Cargo resolves the dependencies that blocks of TOML declare. Blocks
+//! of CMake are copies of a file.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
@@ -226,13 +229,152 @@ fn examples_in_rust_are_doctests() {
         for block in blocks(&read(&root().join(&page))) {
             let language = block.language.as_str();
             assert!(!language.contains(','), "{page}: line {}: {language}", block.line + 1);
-            assert!(language != "rs" || block.source.is_some(), "{page}: of no file");
+            let is_copy = ["rs", "cmake"].contains(&language);
+            assert!(!is_copy || block.source.is_some(), "{page}: {language} of no file");
             if language == "rust" && block.source.is_none() {
                 let included = format!("include_str!(\"../../{page}\")");
                 assert!(crate_root.contains(&included), "norm-rs/src/lib.rs lacks {included}");
             }
         }
     }
+}
+
+/// The code in the text of a page, with the indices of its lines.
+fn code_in_text(page: &str) -> Vec<(usize, String)> {
+    let mut fenced = false;
+    let outside = page.lines().map(|line| {
+        let fence = line.starts_with("```");
+        fenced ^= fence;
+        if fenced || fence { "\n".to_owned() } else { format!("{line}\n") }
+    });
+    let (mut line, mut found) = (0, Vec::new());
+    for code in outside.collect::<String>().split('`') {
+        found.push((line, code.replace('\n', " ")));
+        line += code.matches('\n').count();
+    }
+    found
+}
+
+/// The source file that a command names.
+fn source_of(command: &str) -> Option<&str> {
+    command.split_whitespace().find(|word| word.ends_with(".c") || word.ends_with(".cpp"))
+}
+
+/// The lines of shell blocks and the code in the text that compile a program or add a dependency, with the indices of
+/// their lines.
+fn build_commands(page: &str) -> Vec<(usize, String)> {
+    let mut found = code_in_text(page);
+    for block in blocks(page).iter().filter(|block| block.language == "sh") {
+        let text = block.text.replace("\\\n", "");
+        found.extend(text.lines().map(|line| (block.line, line.to_owned())));
+    }
+    let begins = ["cc ", "c++ ", "cargo add ", "cargo rustc "];
+    found.retain(|(_, text)| begins.iter().any(|begin| text.starts_with(begin)));
+    found.retain(|(_, text)| text.starts_with("cargo ") || source_of(text).is_some());
+    found
+}
+
+/// The program that a command at a line of a page compiles: the one before it, or else that of the introduction.
+fn program_before(page: &str, line: usize, language: &str) -> String {
+    let is_program = |block: &Block| {
+        block.line < line && block.language == language && block.text.contains("main(")
+    };
+    match blocks(page).into_iter().rfind(is_program) {
+        Some(block) => block.text,
+        None => read(&root().join("examples/c/rms_norm").with_extension(language)),
+    }
+}
+
+/// An empty folder with symbolic links.
+fn folder_with(name: &str, links: &[(&Path, &str)]) -> PathBuf {
+    let folder = source_folder().join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    for (target, link) in links {
+        let link = folder.join(link);
+        std::fs::create_dir_all(link.parent().expect("in the folder")).expect("a folder");
+        std::os::unix::fs::symlink(target, link).expect("a link");
+    }
+    folder
+}
+
+/// The lines of the scripts that use an installed library.
+fn lines_of_installations() -> BTreeSet<String> {
+    let folders = std::fs::read_dir(root().join("tests/install")).expect("a folder").flatten();
+    let scripts = folders.map(|entry| entry.path().join("run")).filter(|script| script.is_file());
+    scripts
+        .flat_map(|script| read(&script).lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect()
+}
+
+#[test]
+fn commands_that_compile_programs_work() {
+    let here = std::env::current_exe().expect("a test has a path");
+    let libraries = here.parent().expect("it lies in a folder");
+    let include = root().join("include");
+    let folder = folder_with("commands", &[(&include, "include"), (libraries, "target/release")]);
+    let installed = lines_of_installations();
+    let (mut built, mut listed) = (0, 0);
+    for page in pages() {
+        let text = read(&root().join(&page));
+        for (line, command) in build_commands(&text) {
+            let place = format!("{page}: line {}: {command}", line + 1);
+            if command.contains("pkg-config") || command.starts_with("cargo") {
+                assert!(installed.contains(&command), "{place}\nis in no tests/install/*/run");
+                listed += 1;
+                continue;
+            }
+            let source = folder.join(source_of(&command).expect("build_commands found it"));
+            let language = source.extension().expect("checked").to_str().expect("text");
+            let program = program_before(&text, line, language);
+            std::fs::write(&source, program).expect("the folder can be written");
+            let runs = command.contains("&& ./");
+            let output = command.split_whitespace().skip_while(|word| *word != "-o").nth(1);
+            let output = output.unwrap_or("a.out");
+            let shell = if runs { command.clone() } else { format!("{command} && ./{output}") };
+            let mut shell_command = Command::new("sh");
+            shell_command.args(["-c", &shell]).current_dir(&folder).env("LIBNORM", &folder);
+            let run = shell_command.env_remove("LD_LIBRARY_PATH").output().expect("a shell");
+            let error = String::from_utf8_lossy(&run.stderr);
+            assert!(run.status.success() && !run.stdout.is_empty(), "{place}\n{error}");
+            std::fs::remove_file(folder.join(output)).expect("the command wrote it");
+            built += 1;
+        }
+    }
+    assert!(built >= 6 && listed >= 6, "only {built} and {listed} commands were found");
+}
+
+/// A project beside the library's folder, as the pages describe it.
+#[test]
+fn cargo_finds_the_dependencies_of_the_pages() {
+    let folder = folder_with("dependencies", &[(root(), "libnorm")]);
+    let project = folder.join("project");
+    std::fs::create_dir_all(project.join("src")).expect("a folder");
+    std::fs::write(project.join("src/main.rs"), "fn main() {}\n").expect("a file");
+    std::fs::copy(root().join("Cargo.lock"), project.join("Cargo.lock")).expect("a file");
+    let mut count = 0;
+    for page in pages() {
+        let text = read(&root().join(&page));
+        let lines = code_in_text(&text).into_iter().map(|(_, code)| code);
+        let lines = lines.filter(|code| code.starts_with("norm-rs = "));
+        let tables = lines.map(|line| format!("[dependencies]\n{line}\n"));
+        let blocks = blocks(&text).into_iter().filter(|block| block.language == "toml");
+        for table in tables.chain(blocks.map(|block| block.text)) {
+            let package = "[package]\nname = \"project\"\nedition = \"2024\"\n[workspace]\n";
+            std::fs::write(project.join("Cargo.toml"), format!("{package}{table}"))
+                .expect("a file");
+            let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+            let tree = Command::new(cargo)
+                .args(["tree", "--offline", "--depth=1", "--prefix=none"])
+                .current_dir(&project)
+                .output()
+                .expect("cargo can be started");
+            let error = String::from_utf8_lossy(&tree.stderr);
+            let printed = String::from_utf8_lossy(&tree.stdout);
+            assert!(printed.contains("\nnorm-rs v"), "{page}: {table}{error}");
+            count += 1;
+        }
+    }
+    assert!(count >= 4, "only {count} dependencies were found");
 }
 
 /// The summary lists every page once, and no link leads out of the book.

@@ -100,7 +100,8 @@ fn uncommented(header: &str) -> Vec<(usize, String)> {
                         let above = start.checked_sub(1).map(|above| &lines[above]);
                         let is_blank =
                             |line: &Line| line.code.trim().is_empty() && !line.is_comment;
-                        *covered &= !above.is_none_or(is_blank) && !declared.starts_with("NORM_API");
+                        *covered &=
+                            !above.is_none_or(is_blank) && !declared.starts_with("NORM_API");
                         *covered |= above.is_some_and(|line| line.is_comment);
                         if !*covered && !lines[start].has_comment {
                             found.push((start + 1, declared.clone()));
@@ -188,5 +189,13 @@ fn the_search_finds_what_lacks_a_comment() {
         int h();
         }";
     let found: Vec<String> = uncommented(header).into_iter().map(|(_, text)| text).collect();
-    assert_eq!(found, ["int third()", "int fourth()", "NORM_API int second_c_function()", "template <typename T>\n        int h()"]);
+    assert_eq!(
+        found,
+        [
+            "int third()",
+            "int fourth()",
+            "NORM_API int second_c_function()",
+            "template <typename T>\n        int h()"
+        ]
+    );
 }
