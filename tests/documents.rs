@@ -7,8 +7,8 @@
 //! `norm-rs`, which includes their pages, but blocks of `rs` are copies of files that need a feature.
 //!
 //! Commands that compile a program run here or, with an installed library, in the scripts of `tests/install/`; commands
-//! of benchdnn run in `benchdnn/tests/documents.rs`. Cargo resolves the dependencies that blocks of TOML declare. Blocks
-//! of CMake are copies of a file.
+//! of benchdnn run in `benchdnn/tests/documents.rs`. Cargo resolves the dependencies that the pages declare. Blocks of
+//! CMake are copies of a file.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
@@ -420,4 +420,9 @@ fn blocks_and_parts_are_read() {
     assert_eq!(part(file, Some("one")), "b\n\n  c\n");
     assert_eq!(part(file, Some("two")), "d\n");
     assert_eq!(part(file, None), "a\n  b\n\n    c\nd\n");
+    let page = "a `cc` b\n```sh\ncc \\\n    x.c\n./x.c\n```\n`c++\ny.cpp`\n`cargo add z`\n";
+    let mut found = build_commands(page);
+    found.sort();
+    let expected = [(1, "cc     x.c"), (6, "c++ y.cpp"), (8, "cargo add z")];
+    assert_eq!(found, expected.map(|(line, command)| (line, command.to_owned())));
 }
