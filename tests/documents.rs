@@ -409,6 +409,58 @@ fn the_book_is_whole() {
     }
 }
 
+/// The sections of a primitive's page, in this order; others may be between them.
+const SECTIONS: [&str; 10] = [
+    "Formulas",
+    "Constructors",
+    "Execution arguments",
+    "Data types",
+    "Layouts",
+    "Attributes",
+    "Numerics",
+    "Errors",
+    "Performance advice",
+    "Examples",
+];
+
+/// The first section that a page lacks, or has before the one that it should follow.
+fn missing_section<'a>(page: &str, sections: &[&'a str]) -> Option<&'a str> {
+    let (mut fenced, mut headings) = (false, Vec::new());
+    for line in page.lines() {
+        fenced ^= line.starts_with("```");
+        headings.extend(line.strip_prefix("## ").filter(|_| !fenced));
+    }
+    let mut rest = headings.into_iter();
+    sections.iter().find(|section| !rest.any(|heading| heading == **section)).copied()
+}
+
+#[test]
+fn pages_of_primitives_have_every_section() {
+    let (mut found, mut wrong) = (0, Vec::new());
+    for page in pages().iter().filter(|page| page.starts_with("docs/primitives/")) {
+        // Dropout is an attribute.
+        let own: &[&str] = match page.as_str() {
+            "docs/primitives/README.md" => continue,
+            "docs/primitives/dropout.md" => &["Constructors", "Attributes"],
+            _ => &[],
+        };
+        let sections = SECTIONS.iter().copied().filter(|section| !own.contains(section));
+        let missing = missing_section(&read(&root().join(page)), &sections.collect::<Vec<_>>());
+        wrong.extend(missing.map(|section| format!("{page}: no \"## {section}\" in its place")));
+        found += 1;
+    }
+    assert!(found >= 10, "only {found} pages were found");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn missing_sections_are_seen() {
+    let page = "# A\n## One\n```sh\n## Two\n```\n## Other\n## Three\n";
+    assert_eq!(missing_section(page, &["One", "Three"]), None);
+    assert_eq!(missing_section(page, &["One", "Two", "Three"]), Some("Two"));
+    assert_eq!(missing_section(page, &["Three", "One"]), Some("One"));
+}
+
 #[test]
 fn blocks_and_parts_are_read() {
     let page = "a\n<!-- x.c: one -->\n```c\nint x;\n```\n```sh\nls\n```\n";
