@@ -39,7 +39,9 @@ impl PropKind {
             return Ok(());
         }
         let name = self.name();
-        Err(Error::invalid(format_args!("prop_kind: {name} is not forward_training or forward_inference")))
+        Err(Error::invalid(format_args!(
+            "prop_kind: {name} is not forward_training or forward_inference"
+        )))
     }
 
     pub(crate) fn name(self) -> &'static str {

@@ -331,7 +331,9 @@ fn check_mask(p: &Parameters<'_>, shape: &Shape) -> Result<()> {
         };
     };
     if p.mask_type == MaskType::Undef {
-        return Err(Error::invalid("mask_type: attn_mask_undef, but mask_desc is not NULL; use attn_mask_buffer"));
+        return Err(Error::invalid(
+            "mask_type: attn_mask_undef, but mask_desc is not NULL; use attn_mask_buffer",
+        ));
     }
     let types =
         |data_type: DataType| data_type.support() == Support::Full || data_type == DataType::U8;
