@@ -308,26 +308,47 @@ def test_adaptive_window():
         refused(ValueError, words, libnorm.adaptive_window, strategy, 6, 2, 8)
 
 
-needs_torch = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="PyTorch is not installed")
+def exact_attention(q, k, v, mask, scale):
+    """Attention written in PyTorch; a bool mask selects, another is added."""
+    import torch
+
+    k, v = (x.repeat_interleave(H // G, 1) for x in (k, v))
+    score = scale * (q @ k.mT)
+    if mask is not None:
+        score = score.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else score + mask.double()
+    return torch.softmax(score, -1) @ v
 
 
+def is_pytorch(*names):
+    """Whether PyTorch is installed, with these functions of torch.nn.functional."""
+    if not importlib.util.find_spec("torch"):
+        return False
+    import torch
+
+    return all(hasattr(torch.nn.functional, name) for name in names)
+
+
+needs_torch = pytest.mark.skipif(not is_pytorch(), reason="PyTorch is not installed")
+
+
+@pytest.mark.torch
 @needs_torch
 @pytest.mark.parametrize("dtype", ALLOWED)
 @pytest.mark.parametrize("name", ["plain", "causal", "bool", "added", "scale"])
 def test_against_autograd(dtype, name):
-    """PyTorch's own function in f64 on the same numbers."""
+    """The gradients that PyTorch computes in f64 from the same numbers."""
     import torch
 
     options = {"plain": {}, "causal": {"causal": "top_left"}}.get(name) or OPTIONS.get(name, {})
-    theirs = {"plain": {}, "causal": {"is_causal": True}, "scale": {"scale": 0.5}}.get(name)
-    if theirs is None:
+    mask = torch.ones(S, T, dtype=torch.bool).tril() if name == "causal" else None
+    if "mask" in options:
         mask = torch.from_numpy(options["mask"])
-        theirs = {"attn_mask": mask if mask.dtype == torch.bool else mask.double()}
-        options = {"mask": mask}
+        # PyTorch lends bool from 2.0 on.
+        lent = mask.dtype != torch.bool or torch.__version__ >= "2"
+        options = {"mask": mask if lent else mask.byte()}
     q, k, v, dy = (torch.from_numpy(x).to(getattr(torch, dtype)) for x in tensors())
     exact = [x.double().requires_grad_() for x in (q, k, v)]
-    function = torch.nn.functional.scaled_dot_product_attention
-    expected = function(*exact, enable_gqa=True, **theirs)
+    expected = exact_attention(*exact, mask, options.get("scale", 1 / math.sqrt(D)))
     gradients = torch.autograd.grad(expected, exact, dy.double())
     dst, lse = libnorm.attention(q, k, v, return_lse=True, **options)
     own = libnorm.attention_backward(dy, q, k, v, dst, lse, **options)
@@ -337,6 +358,7 @@ def test_against_autograd(dtype, name):
         near(actual.double().numpy(), wanted.numpy(), 8 * ALLOWED[dtype])
 
 
+@pytest.mark.torch
 @needs_torch
 def test_every_option_against_autograd():
     """Soft cap, sinks, slopes and a window, written in PyTorch."""
@@ -362,7 +384,10 @@ def test_every_option_against_autograd():
         near(actual.numpy(), wanted.numpy(), 16 * ALLOWED["float32"])
 
 
-@needs_torch
+@pytest.mark.torch
+@pytest.mark.skipif(
+    not is_pytorch("scaled_dot_product_attention"), reason="PyTorch is not installed, or before 2.5"
+)
 def test_the_example_trains_as_pytorch_does():
     import pathlib
     import runpy

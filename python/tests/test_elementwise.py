@@ -121,6 +121,7 @@ def test_errors():
     refused(ValueError, ["up", "(6,)"], libnorm.gated, X, X[0])
 
 
+@pytest.mark.torch
 @pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="PyTorch is not there")
 def test_pytorch():
     import torch

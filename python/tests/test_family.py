@@ -258,6 +258,7 @@ def test_errors():
     refused(ValueError, ["scale_plus_one needs scale"], libnorm.rms_norm, X, scale_plus_one=True)
 
 
+@pytest.mark.torch
 @pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="PyTorch is not installed")
 def test_against_autograd():
     import torch

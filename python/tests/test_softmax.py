@@ -127,6 +127,7 @@ def test_errors():
     refused(ValueError, words, libnorm.softmax_backward, both.copy(), both, out=both)
 
 
+@pytest.mark.torch
 @pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="PyTorch is not installed")
 @pytest.mark.parametrize("log", [False, True])
 def test_against_autograd(log):
