@@ -299,6 +299,9 @@ typedef enum {
     norm_AB2a4b = 858, norm_aCBd4b4c = 859, norm_aCBde4b4c = 860,
     norm_aCBdef4b4c = 861, norm_BAc4a4b = 862, norm_BAcd4a4b = 863,
     norm_BAcde4a4b = 864,
+    norm_BA12b8a = 865, norm_aCB12c8b = 866, norm_abDC12d8c = 867,
+    norm_BA4b8a = 868, norm_aCB4c8b = 869, norm_abDC4d8c = 870, norm_Abc8a = 871,
+    norm_Abc32a = 872, norm_aBcdef8b = 873, norm_aBcdef32b = 874,
     /* names by meaning: n batch, t time, c channels, o and i outputs and inputs, g
      * groups, d depth, h height, w width */
     norm_x = norm_a, norm_nc = norm_ab, norm_cn = norm_ba, norm_tn = norm_ab,

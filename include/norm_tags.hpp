@@ -336,6 +336,9 @@ enum class format_tag {
     BA16b8a = norm_BA16b8a, AB2a4b = norm_AB2a4b, aCBd4b4c = norm_aCBd4b4c,
     aCBde4b4c = norm_aCBde4b4c, aCBdef4b4c = norm_aCBdef4b4c, BAc4a4b = norm_BAc4a4b,
     BAcd4a4b = norm_BAcd4a4b, BAcde4a4b = norm_BAcde4a4b,
+    BA12b8a = norm_BA12b8a, aCB12c8b = norm_aCB12c8b, abDC12d8c = norm_abDC12d8c,
+    BA4b8a = norm_BA4b8a, aCB4c8b = norm_aCB4c8b, abDC4d8c = norm_abDC4d8c, Abc8a = norm_Abc8a,
+    Abc32a = norm_Abc32a, aBcdef8b = norm_aBcdef8b, aBcdef32b = norm_aBcdef32b,
     // by meaning: n batch, t time, c channels, o and i outputs and inputs, g groups, d depth,
     // h height, w width
     x = norm_x, nc = norm_nc, cn = norm_cn, tn = norm_tn, nt = norm_nt, ncw = norm_ncw,

@@ -38,13 +38,25 @@ impl Kind {
     fn check_argument(self, arg: c_int) -> Result<()> {
         let common =
             [sys::NORM_ARG_SRC, sys::NORM_ARG_SRC_2, sys::NORM_ARG_WEIGHTS, sys::NORM_ARG_DST];
-        if common.contains(&arg) || (self == Self::Scales && arg == sys::NORM_ARG_SRC_1) {
+        let fits = common.contains(&arg) || (self == Self::Scales && arg == sys::NORM_ARG_SRC_1);
+        if fits || (cfg!(feature = "onednn-abi") && self.is_of_other_operations(arg)) {
             return Ok(());
         }
         let what = self.name();
         Err(Error::invalid(format_args!(
             "arg: {arg} cannot have {what}; NORM_ARG_SRC, NORM_ARG_DST and NORM_ARG_WEIGHTS can"
         )))
+    }
+
+    /// Whether the argument belongs to operations of oneDNN that this library lacks: further weights, one of several
+    /// sources, or dst, weights and src of a depthwise post-operation. Descriptors of primitives refuse it.
+    fn is_of_other_operations(self, arg: c_int) -> bool {
+        const DEPTHWISE: c_int = 0x4000;
+        let weights = [sys::NORM_ARG_WEIGHTS + 1, sys::NORM_ARG_WEIGHTS + 2].contains(&arg);
+        let one_of_sources = (1024..2048).contains(&arg);
+        let depthwise = [sys::NORM_ARG_SRC, sys::NORM_ARG_DST, sys::NORM_ARG_WEIGHTS]
+            .map(|arg| arg | DEPTHWISE);
+        weights || (self == Self::Scales && (one_of_sources || depthwise.contains(&arg)))
     }
 
     fn check_type(self, arg: c_int, data_type: DataType) -> Result<()> {
@@ -82,10 +94,9 @@ impl Parameters {
     /// `group_dims` is NULL or has `group_ndims` elements.
     unsafe fn checked(&self, kind: Kind) -> Result<Quantized> {
         let ndims = self.group_ndims;
-        let len = usize::try_from(ndims)
-            .ok()
-            .filter(|n| *n <= sys::NORM_MAX_NDIMS as usize)
-            .ok_or_else(|| Error::invalid(format_args!("group_ndims: {ndims} is out of range")))?;
+        let len = usize::try_from(ndims).ok().filter(|n| [0, 2].contains(n)).ok_or_else(|| {
+            Error::invalid(format_args!("group_ndims: {ndims} is neither 0 nor 2"))
+        })?;
         // SAFETY: guaranteed by the caller.
         let groups = unsafe { slice(self.group_dims, len, "group_dims") }?;
         kind.check_argument(self.arg)?;

@@ -42,7 +42,7 @@ impl MemoryDesc {
         let beyond = || Error::invalid("offsets: the part lies outside the address space");
         let mut part = self.clone();
         for d in 0..self.ndims {
-            let (dim, offset, block) = (dims[d], offsets[d], self.block_of(d));
+            let (dim, offset) = (dims[d], offsets[d]);
             if dim < 0 {
                 return Err(Error::invalid(format_args!("dims: dims[{d}] = {dim} is negative")));
             }
@@ -52,6 +52,9 @@ impl MemoryDesc {
                     self.dims[d]
                 )));
             }
+        }
+        for d in 0..self.ndims {
+            let (dim, offset, block) = (dims[d], offsets[d], self.block_of(d));
             let reaches_end = offset + dim == self.dims[d];
             if offset % block != 0 || !(reaches_end || dim % block == 0 || dim < block) {
                 return Err(Error::unimplemented(format_args!(
@@ -114,7 +117,6 @@ impl MemoryDesc {
                 Err(Error::invalid("in_memory_desc: a host scalar cannot be reshaped"))
             }
             Layout::Any => Self::any(dims, data_type),
-            Layout::Strided if self.has_zero_dim() => Self::dense(dims, data_type),
             Layout::Strided => self.regrouped(dims, data_type),
         }
     }
@@ -143,7 +145,7 @@ impl MemoryDesc {
             let padded_one = i > 0 && old_dims[i - 1] == 1;
             if o > 0 && dims[o - 1] == 1 && !padded_one {
                 o -= 1;
-                made.strides[o] = 1;
+                made.strides[o] = self.stride_left_of(if i > 0 { old[i - 1] + 1 } else { 0 });
                 continue;
             }
             let (old_end, new_end) = (i, o);
@@ -176,14 +178,19 @@ impl MemoryDesc {
         }
         made.checked()
     }
+
+    /// The stride of a dimension of size 1 that is inserted before dimension `d`: where the next block would be.
+    fn stride_left_of(&self, d: usize) -> i64 {
+        if d == self.ndims {
+            return self.block_sizes[..self.block_count].iter().product();
+        }
+        self.strides[d].saturating_mul(self.dims[d]) / self.block_of(d)
+    }
 }
 
-/// The number of elements, if it fits.
+/// The number of elements, if it fits, where a dimension of size 0 counts as 1.
 fn volume(dims: &[i64]) -> Option<i64> {
-    if dims.contains(&0) {
-        return Some(0);
-    }
-    dims.iter().try_fold(1i64, |n, &d| n.checked_mul(d))
+    dims.iter().try_fold(1i64, |n, &d| n.checked_mul(d.max(1)))
 }
 
 /// The start indices of the shortest non-empty suffixes of `old` and `new` with equal products.
@@ -191,7 +198,7 @@ fn innermost_group(old: &[i64], new: &[i64]) -> Option<(usize, usize)> {
     let (mut i, mut o) = (old.len(), new.len());
     let (mut old_volume, mut new_volume) = (1i64, 1i64);
     loop {
-        if i > 0 && (i == old.len() || old_volume < new_volume) {
+        if i > 0 && (i == old.len() || (o < new.len() && old_volume < new_volume)) {
             i -= 1;
             old_volume = old_volume.checked_mul(old[i])?;
         } else if o > 0 && (o == new.len() || new_volume < old_volume) {
@@ -280,12 +287,16 @@ mod tests {
         assert!(inside.reshaped(&[5]).is_err());
         assert_eq!(offsets(&inside.reshaped(&[1, 5]).unwrap()), offsets(&inside));
         let empty = MemoryDesc::dense(&[0, 3], DataType::F32).unwrap();
-        assert_eq!(empty.reshaped(&[3, 0]).unwrap().size(), 0);
+        assert!(empty.reshaped(&[3, 0]).is_err());
+        let empty = MemoryDesc::dense(&[2, 3, 0, 2], DataType::F32).unwrap();
+        assert_eq!(empty.reshaped(&[6, 0, 2]).unwrap().strides(), [2, 2, 1]);
         // Two numbers of elements that both exceed 64 bits need not be equal.
         let huge = MemoryDesc::any(&[1 << 40, 1 << 40], DataType::F32).unwrap();
         assert!(huge.reshaped(&[1 << 41, 1 << 41]).is_err());
         assert!(huge.reshaped(&[1 << 40]).is_err());
         let nothing = MemoryDesc::any(&[1 << 40, 1 << 40, 0], DataType::F32).unwrap();
-        assert_eq!(nothing.reshaped(&[0, 7]).unwrap().dims(), [0, 7]);
+        assert!(nothing.reshaped(&[0, 7]).is_err());
+        let nothing = MemoryDesc::any(&[1 << 40, 0, 7], DataType::F32).unwrap();
+        assert_eq!(nothing.reshaped(&[0, 7 << 40]).unwrap().dims(), [0, 7 << 40]);
     }
 }

@@ -104,5 +104,5 @@ AcB4b8a4b AcdB4b8a4b AcdeB4b8a4b Ab4a Ab8a BA4b4a BA8b4a BA2a24b aCB2b24c BA2a8b
 aCB8b24c BA8a16b aCB8b16c BA8a8b aCB8b8c bcad cabd dabc Ab32a aCBd8b8c aCBde8b8c BAc8a8b
 BAcd8a8b BAcde8a8b aCBdef8b8c abdEC16e4c abDC16d4c BA24b8a aCB24c8b abDC24d8c decbA4a defcbA4a
 abDC8d8c abDC16d8c aCB8c8b aCB16c8b BA8b8a BA16b8a AB2a4b aCBd4b4c aCBde4b4c aCBdef4b4c BAc4a4b
-BAcd4a4b BAcde4a4b
+BAcd4a4b BAcde4a4b BA12b8a aCB12c8b abDC12d8c BA4b8a aCB4c8b abDC4d8c Abc8a Abc32a aBcdef8b aBcdef32b
 ";

@@ -103,6 +103,12 @@ static void attributes() {
     status("negative mask", [&] { attr.set_scales_mask(DNNL_ARG_SRC, -1); });
     status("zero point", [&] { attr.set_zero_points_mask(DNNL_ARG_SRC, 0); });
     status("scales in groups", [&] { attr.set_scales(DNNL_ARG_WEIGHTS, 3, {4, 1}, dt::bf16); });
+    status("groups of one dim", [&] { attr.set_scales(DNNL_ARG_WEIGHTS, 3, {4}, dt::bf16); });
+    dnnl::primitive_attr others;
+    status("scale of a second source", [&] { others.set_scales_mask(DNNL_ARG_MULTIPLE_SRC + 1, 0); });
+    status("scale of other weights", [&] { others.set_scales_mask(DNNL_ARG_WEIGHTS_1, 0); });
+    status("scale of a depthwise dst",
+            [&] { others.set_scales_mask(DNNL_ARG_ATTR_POST_OP_DW | DNNL_ARG_DST, 0); });
     status("deterministic", [&] { attr.set_deterministic(true); });
     std::printf("%d\n", attr.get_deterministic());
     status("user scratchpad", [&] { attr.set_scratchpad_mode(dnnl::scratchpad_mode::user); });

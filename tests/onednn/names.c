@@ -19,7 +19,7 @@ static void names(void) {
     NAMES(dnnl_accumulation_mode2str, dnnl_accumulation_mode_t, 6);
     NAMES(dnnl_engine_kind2str, dnnl_engine_kind_t, 3);
     NAMES(dnnl_fmt_kind2str, dnnl_format_kind_t, 3);
-    NAMES(dnnl_fmt_tag2str, dnnl_format_tag_t, 838);
+    NAMES(dnnl_fmt_tag2str, dnnl_format_tag_t, 875);
     NAMES(dnnl_prim_kind2str, dnnl_primitive_kind_t, 22);
     NAMES(dnnl_scratchpad_mode2str, dnnl_scratchpad_mode_t, 2);
     NAMES(dnnl_rounding_mode2str, dnnl_rounding_mode_t, 2);

@@ -82,6 +82,27 @@ static void derived(void) {
     OK(dnnl_memory_desc_destroy(desc));
 }
 
+/* Tensors without elements: a dimension of 0 counts as 1 in the number of elements. */
+static void without_elements(void) {
+    static const struct {
+        int from, to;
+        dnnl_dims_t old, now;
+        dnnl_format_tag_t tag;
+    } cases[] = {{4, 3, {2, 3, 0, 2}, {6, 0, 2}, dnnl_abcd}, {4, 3, {2, 3, 0, 2}, {6, 0, 2}, dnnl_cdba},
+            {2, 2, {0, 3}, {3, 0}, dnnl_ab}, {2, 3, {0, 6}, {0, 2, 3}, dnnl_ab},
+            {2, 3, {4, 5}, {4, 1, 5}, dnnl_ab}, {2, 3, {4, 5}, {1, 4, 5}, dnnl_ba}};
+    for (int i = 0; i < 6; ++i) {
+        dnnl_memory_desc_t desc = with_tag(cases[i].from, cases[i].old, dnnl_f32, cases[i].tag), made;
+        const dnnl_status_t status = dnnl_memory_desc_reshape(&made, desc, cases[i].to, cases[i].now);
+        printf("reshape %d: %s\n", i, dnnl_status2str(status));
+        if (status == dnnl_success) {
+            describe("", made);
+            OK(dnnl_memory_desc_destroy(made));
+        }
+        OK(dnnl_memory_desc_destroy(desc));
+    }
+}
+
 /* Even about arguments that the flags exclude, because programs query all of them. */
 static void ask(const char *name, const_dnnl_primitive_desc_t problem) {
     static const struct {
@@ -181,6 +202,12 @@ static void problems(void) {
             dnnl_status_t status;
             while ((status = dnnl_primitive_desc_next_impl(problem)) == dnnl_success) {}
             printf(" walked: %s\n", dnnl_status2str(status));
+            const uint8_t *blob = (const uint8_t *)"";
+            OK(dnnl_primitive_desc_query(problem, dnnl_query_cache_blob_id, 0, &blob));
+            printf(" blob: %d\n", blob != NULL);
+            const_dnnl_memory_desc_t none = NULL;
+            OK(dnnl_primitive_desc_query(problem, dnnl_query_workspace_md, 0, &none));
+            describe(" workspace", none);
             if (problem != forward) OK(dnnl_primitive_desc_destroy(problem));
             OK(dnnl_primitive_desc_destroy(forward));
         }
@@ -193,6 +220,7 @@ int main(void) {
     descriptors();
     problems();
     derived();
+    without_elements();
     end();
     return 0;
 }

@@ -18,6 +18,10 @@ static void read_as_f32(dnnl_memory_t memory, const dnnl_dims_t dims, int ndims,
     dnnl_memory_desc_t wanted = with_tag(ndims, dims, dnnl_f32, plain[ndims - 1]);
     OK(dnnl_memory_get_memory_desc(memory, &desc));
     OK(dnnl_reorder_primitive_desc_create(&problem, desc, engine, wanted, engine, NULL));
+    dnnl_primitive_desc_t only = NULL;
+    OK(dnnl_primitive_desc_clone(&only, problem));
+    printf("next: %s\n", dnnl_status2str(dnnl_primitive_desc_next_impl(only)));
+    OK(dnnl_primitive_desc_destroy(only));
     OK(dnnl_memory_create(&floats, wanted, engine, DNNL_MEMORY_ALLOCATE));
     const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, memory}, {DNNL_ARG_TO, floats}};
     run(problem, 2, args);
