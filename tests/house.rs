@@ -1,5 +1,6 @@
 //! The sizes that CONTRIBUTING.md allows: at most 500 lines per file, and at most 60 per function in `src/` and
-//! `benchdnn/src/`. Also, nothing is compiled twice without need.
+//! `benchdnn/src/`. Also, nothing is compiled twice without need, and every crate that is published has a README and the
+//! texts of the licenses.
 //!
 //! Larger ones are listed with their sizes. A list may only shrink: it is also an error if a listed file or function
 //! has become small enough.
@@ -150,17 +151,22 @@ fn lists_only_shrink() {
     assert!(verdict(500, 500, Some(520)).is_some_and(|said| said.contains("off the list")));
 }
 
-/// The crates that a command compiles, with their versions and features.
-fn compiled(selection: &[&str]) -> BTreeSet<String> {
+/// The lines that a command of cargo prints.
+fn cargo(command: &str, arguments: &[&str]) -> BTreeSet<String> {
     let told = Command::new(env!("CARGO"))
-        .args(["tree", "--offline", "--locked", "--prefix", "none", "--format", "{p} {f}"])
-        .args(selection)
+        .args([command, "--offline", "--locked"])
+        .args(arguments)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo runs");
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
     let lines = String::from_utf8(told.stdout).expect("text");
     lines.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect()
+}
+
+/// The crates that a command compiles, with their versions and features.
+fn compiled(selection: &[&str]) -> BTreeSet<String> {
+    cargo("tree", &[&["--prefix", "none", "--format", "{p} {f}"], selection].concat())
 }
 
 /// A feature that only the tests request would make `cargo test --workspace` compile a crate, and all that use it,
@@ -171,4 +177,14 @@ fn the_tests_compile_nothing_of_benchdnn_a_second_time() {
     let all = compiled(&["--workspace", "--edges", "normal,build,dev"]);
     let again: Vec<&String> = alone.difference(&all).collect();
     assert!(alone.len() > 10 && again.is_empty(), "other features with the tests: {again:#?}");
+}
+
+#[test]
+fn published_crates_have_their_licenses() {
+    for package in ["norm-sys", "libnorm", "norm-rs", "benchdnn"] {
+        let files = cargo("package", &["--list", "--allow-dirty", "--package", package]);
+        for name in ["LICENSE-APACHE", "LICENSE-MIT", "README.md"] {
+            assert!(files.contains(name), "{package} has no {name}");
+        }
+    }
 }
