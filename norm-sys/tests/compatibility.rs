@@ -2,13 +2,21 @@
 //! enumerator of `released.txt` is still declared, in the same way.
 //!
 //! `released.txt` holds the declarations of `src/bindings.rs` at the last release, one a line, with
-//! sizes and offsets of structs, and the symbols of the feature `onednn-abi`. docs/compatibility.md says what a release may change. After a
-//! release, `NORM_RELEASE=1 cargo test -p norm-sys --test compatibility` records it.
+//! sizes and offsets of structs, and the lists of [`LISTS`]. docs/compatibility.md says what a
+//! release may change. After a release, `NORM_RELEASE=1 cargo test -p norm-sys --test compatibility`
+//! records it.
 
 use quote::ToTokens;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use syn::Item;
+
+/// What programs use besides the declarations of `norm.h`: lists in `tests/symbols/`, and of what.
+const LISTS: [(&str, &str); 3] = [
+    ("onednn.txt", "with onednn-abi"),
+    ("norm_cpp.txt", "in norm.hpp"),
+    ("python.txt", "in the Python package"),
+];
 
 /// Declarations by name; an enumerator is a constant.
 type Declarations = BTreeMap<String, String>;
@@ -85,13 +93,16 @@ fn write(version: &str, declarations: &Declarations) -> String {
     std::iter::once(format!("{version}\n")).chain(lines).collect()
 }
 
-/// What this library declares, and the symbols that it has with `onednn-abi`.
+/// What this library declares, and what is in the lists.
 fn present() -> Declarations {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let text = |path| std::fs::read_to_string(here.join(path)).expect("it can be read");
+    let text = |path: &str| std::fs::read_to_string(here.join(path)).expect("it can be read");
     let mut found = declarations(&text("src/bindings.rs"));
-    let symbols = text("../tests/symbols/onednn.txt");
-    found.extend(symbols.lines().map(|name| (name.to_owned(), "with onednn-abi".to_owned())));
+    for (list, whose) in LISTS {
+        let lines = text(&format!("../tests/symbols/{list}"));
+        assert!(lines.lines().count() > 100, "{list} is incomplete");
+        found.extend(lines.lines().map(|line| (line.to_owned(), whose.to_owned())));
+    }
     found
 }
 

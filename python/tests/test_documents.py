@@ -1,12 +1,15 @@
-"""The examples in the documentation run and print what the pages show; stubs and docstrings are complete."""
+"""The examples in the documentation run and print what the pages show; stubs, docstrings and records are complete."""
 
 import ast
 import contextlib
+import importlib.metadata
 import importlib.util
 import inspect
 import io
 import pathlib
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -79,6 +82,17 @@ def test_stubs_have_the_parameters(name):
     own_keywords = [argument.arg for argument in arguments.kwonlyargs]
     values = [inspect.Parameter.empty if v is None else ast.literal_eval(v) for v in arguments.kw_defaults]
     assert dict(zip(own_keywords, values)) == keywords
+
+
+def test_stubs_are_recorded():
+    script = [sys.executable, ROOT / "scripts" / "python_names.py"]
+    told = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert told.returncode == 0, f"{told.stdout}{told.stderr}scripts/python_names.py --bless writes the record"
+
+
+def test_the_licenses_are_installed():
+    installed = {path.name for path in importlib.metadata.files("libnorm")}
+    assert {"LICENSE-APACHE", "LICENSE-MIT"} <= installed
 
 
 @pytest.mark.parametrize("name", FUNCTIONS + METHODS)

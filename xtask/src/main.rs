@@ -101,6 +101,8 @@ fn bench(arguments: &[String]) -> Vec<Step> {
 
 fn bless() -> Vec<Step> {
     vec![
+        Step::blessing("cargo test --release -p libnorm --test cpp_interface"),
+        Step::new("python3 scripts/python_names.py --bless"),
         Step::blessing("cargo test -p norm-sys"),
         Step::blessing("cargo test --release -p libnorm --test consumers exports"),
         Step::new("cargo build --release -p libnorm -p benchdnn"),
