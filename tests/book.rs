@@ -27,13 +27,16 @@ fn broken(page: &Path, html: &str) -> Vec<String> {
         .collect()
 }
 
-/// The pages below a folder, without the one that has all of them.
+/// The pages below a folder, without the one that has all of them and the one for a missing page.
 fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
         let path = entry.path();
         if path.is_dir() {
             pages(&path, found);
-        } else if path.extension().is_some_and(|e| e == "html") && !path.ends_with("print.html") {
+        } else if path.extension().is_some_and(|e| e == "html")
+            && !path.ends_with("print.html")
+            && !path.ends_with("404.html")
+        {
             found.push(path);
         }
     }
