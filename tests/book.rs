@@ -1,5 +1,5 @@
-//! mdbook, if it is installed, builds the book without a warning, and the links between its pages lead somewhere: mdbook
-//! checks none. `tests/docs_links.rs` checks those of the sources.
+//! mdbook, if it is installed, builds the book without a warning, and the links between its pages lead somewhere, which
+//! mdbook does not check. `tests/docs_links.rs` checks those of the sources.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

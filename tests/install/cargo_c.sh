@@ -22,17 +22,18 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 prefix=$work/prefix
 
-read -ra command <<<"$(grep -m1 '^cargo cinstall ' docs/installing.md | sed "s| --prefix .*||") ${CARGOFLAGS-}"
+read -ra command <<<"$(sed -n '/^cargo cinstall /{s| --prefix .*||p;q}' docs/installing.md) ${CARGOFLAGS-}"
 "${command[@]}" --prefix "$prefix" --libdir lib >"$work/log" 2>&1 || { cat "$work/log"; fail "${command[*]} fails"; }
 
 readelf -d "$prefix/lib/$soname" | grep "soname: \[$soname\]" >/dev/null || fail "the library has another SONAME"
 for link in "$soname" libnorm.so; do
     [ "$(readlink -f "$prefix/lib/$link")" = "$prefix/lib/libnorm.so.$version" ] || fail "$link leads elsewhere"
 done
-diff <(nm -D --defined-only "$prefix/lib/$soname" | sed 's/.* //' | LC_ALL=C sort) <(LC_ALL=C sort tests/symbols/libnorm.txt) ||
-    fail "the library exports other symbols"
+nm -D --defined-only "$prefix/lib/$soname" | sed 's/.* //' | LC_ALL=C sort >"$work/symbols"
+LC_ALL=C sort tests/symbols/libnorm.txt | diff "$work/symbols" - || fail "the library exports other symbols"
 diff -r include "$prefix/include" || fail "the headers are others"
-[ "$(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --modversion norm)" = "$version" ] || fail "norm.pc has another version"
+PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --exact-version "$version" norm || fail "norm.pc has another version"
 mkdir "$work/c"
-tests/install/c/run "$prefix" "$prefix/lib" "$work/c" >"$work/log" 2>&1 || { cat "$work/log"; fail "the C programs fail"; }
+tests/install/c/run "$prefix" "$prefix/lib" "$work/c" >"$work/log" 2>&1 ||
+    { cat "$work/log"; fail "the C programs fail"; }
 echo "installed $version with cargo-c"
