@@ -8,15 +8,13 @@ use pyo3::prelude::*;
 
 use crate::call::Given;
 use crate::elementwise::named;
-use crate::tensor::{Dims, MAKE_CONTIGUOUS, Tensor, tuple, type_name};
+use crate::tensor::{Dims, Tensor, tuple};
 
 /// Element types of queries and results.
 pub(crate) const FLOATS: &[DataType] = &[DataType::F32, DataType::Bf16, DataType::F16];
 /// Element types of keys and values forward.
 pub(crate) const KEYS: &[DataType] =
     &[DataType::F32, DataType::Bf16, DataType::F16, DataType::S8, DataType::F8E4m3];
-/// Element types of masks.
-const MASKS: &[DataType] = &[DataType::F32, DataType::Bf16, DataType::F16, DataType::U8];
 
 /// The keywords of both directions and of caches.
 #[derive(Clone, Copy, Default)]
@@ -107,7 +105,7 @@ pub(crate) struct Offsets<'a, 'py> {
 impl<'a, 'py> Offsets<'a, 'py> {
     pub(crate) fn read(name: &'static str, object: Given<'a, 'py>) -> PyResult<Option<Self>> {
         let Some(object) = object else { return Ok(None) };
-        let count = Tensor::read(name, object)?.len().max(1);
+        let count = Tensor::read(name, &[DataType::S32], object)?.len().max(1);
         let why = "the first row of each sequence, and the end of the last";
         let tensor = dense(name, object, (DataType::S32, &[count], why))?;
         Ok(Some(Self { tensor }))
@@ -167,8 +165,7 @@ pub(crate) fn four<'a, 'py>(
     object: &'a Bound<'py, PyAny>,
     types: &[DataType],
 ) -> PyResult<Tensor<'a, 'py>> {
-    let tensor = Tensor::read(name, object)?;
-    tensor.expect_type(types)?;
+    let tensor = Tensor::read(name, types, object)?;
     if tensor.shape.len() == 4 {
         return Ok(tensor);
     }
@@ -184,17 +181,10 @@ pub(crate) fn dense<'a, 'py>(
     object: &'a Bound<'py, PyAny>,
     (data_type, shape, why): (DataType, &[usize], &str),
 ) -> PyResult<Tensor<'a, 'py>> {
-    let tensor = Tensor::read(name, object)?;
-    tensor.expect_type(&[data_type])?;
+    let tensor = Tensor::read(name, &[data_type], object)?;
     tensor.expect_shape(shape, why)?;
-    if tensor.is_dense() {
-        return Ok(tensor);
-    }
-    Err(not_contiguous(name))
-}
-
-fn not_contiguous(name: &str) -> PyErr {
-    PyValueError::new_err(format!("{name} is not contiguous: {MAKE_CONTIGUOUS}"))
+    tensor.expect_dense()?;
+    Ok(tensor)
 }
 
 /// Rejects two arguments that exclude each other.
@@ -212,7 +202,7 @@ pub(crate) fn pages<'a, 'py>(
     table: &'a Bound<'py, PyAny>,
     batch: usize,
 ) -> PyResult<Tensor<'a, 'py>> {
-    let of = Tensor::read("page_table", table)?;
+    let of = Tensor::read("page_table", &[DataType::S32], table)?;
     let count = of.shape.get(1).copied().unwrap_or(0);
     let why = "a row of pages for each sequence of q";
     dense("page_table", table, (DataType::S32, &[batch, count], why))
@@ -242,8 +232,7 @@ pub(crate) fn scales<'a, 'py>(
             x.name
         )));
     }
-    let tensor = Tensor::read(name, object)?;
-    tensor.expect_type(&[DataType::F32])?;
+    let tensor = Tensor::read(name, &[DataType::F32], object)?;
     let missing = 4 - tensor.shape.len().min(4);
     let full = [x.shape[0], x.shape[1], x.shape[2], 1];
     let fits = |(&own, &all): (&usize, &usize)| own == 1 || own == all;
@@ -255,7 +244,8 @@ pub(crate) fn scales<'a, 'py>(
             x.name
         )));
     }
-    if tensor.is_dense() { Ok(Some(tensor)) } else { Err(not_contiguous(name)) }
+    tensor.expect_dense()?;
+    Ok(Some(tensor))
 }
 
 /// Scales with four dimensions and the strides that the library requires.
@@ -278,13 +268,6 @@ pub(crate) fn mask4<'a, 'py>(
     full: [usize; 4],
 ) -> PyResult<Bound4<'a, 'py>> {
     let tensor = Tensor::read_mask("mask", object)?;
-    if !MASKS.contains(&tensor.data_type) {
-        return Err(PyTypeError::new_err(format!(
-            "mask has elements of {}: pass float32, bfloat16 or float16, which are added, or bool or uint8, where False \
-             and 0 hide a key",
-            type_name(tensor.data_type)
-        )));
-    }
     let mask = Bound4::new(Arg::AttnMask, tensor).widened();
     if mask.dims.len() > 4 || mask.dims.iter().zip(full).any(|(&own, all)| own != 1 && own != all) {
         return Err(PyValueError::new_err(format!(

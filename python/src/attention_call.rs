@@ -16,7 +16,8 @@ use crate::elementwise::output;
 use crate::layout::check_overlaps;
 use crate::output::{Output, allocate};
 use crate::plan::{Addresses, Attention, Operand, Operation, Problem};
-use crate::tensor::{Tensor, type_name, wrong_type};
+use crate::tensor::{Tensor, type_name};
+use crate::wanted::Wanted;
 use crate::windows::window;
 
 /// Sizes of keys and values, of arrays or of a cache.
@@ -126,7 +127,8 @@ impl<'a, 'py> Call<'a, 'py> {
             )));
         }
         if FLOATS.contains(&keys.data_type) && keys.data_type != q.data_type {
-            return Err(wrong_type("q", type_name(q.data_type), &[keys.data_type]));
+            let wanted = [keys.data_type];
+            return Err(Wanted::input("q", &wanted).wrong_type(type_name(q.data_type)));
         }
         let shape = [q.shape[0], q.shape[1], q.shape[2], keys.sizes.0];
         q.expect_shape(&shape, "elements are those of the keys of the cache")?;

@@ -48,8 +48,7 @@ impl Rotated {
         angles: &Angles<'_, '_>,
         (heads, size): (usize, usize),
     ) -> PyResult<Self> {
-        let keys = Tensor::read("k", k)?;
-        keys.expect_type(FLOATS)?;
+        let keys = Tensor::read("k", FLOATS, k)?;
         if keys.shape.len() != 3 {
             return Err(PyValueError::new_err(format!(
                 "k has the shape {}: pass the rows of the step: tokens, heads, elements of a head",
@@ -60,7 +59,7 @@ impl Rotated {
             &[keys.shape[0], heads, size],
             "heads and elements are those of the cache",
         )?;
-        let rotation = angles.rotation(size)?;
+        let rotation = angles.rotation("k", size)?;
         let tables = angles.tables(rotation.rotary_dims)?;
         let (mut operands, mut addresses) = (ArrayVec::new(), Addresses::new());
         for (arg, tensor) in

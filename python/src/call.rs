@@ -17,7 +17,8 @@ use crate::layout::{MAX_JOINED, check_overlaps, join};
 use crate::options::{Keywords, Options};
 use crate::output::{Output, allocate, expect_out};
 use crate::plan::{Addresses, Operand, Operation, Problem, Strides, execute};
-use crate::tensor::{Dims, MAKE_CONTIGUOUS, Tensor, tuple};
+use crate::tensor::{Dims, Tensor, tuple};
+use crate::wanted::{MAKE_CONTIGUOUS, NEW_CONTIGUOUS};
 
 /// Element types of src and dst.
 pub(crate) const FORWARD: &[DataType] = &[
@@ -42,7 +43,8 @@ pub(crate) type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 /// Element types of gates and residuals.
 const BESIDE: &[DataType] = PARAMETERS;
 /// Element types that have dynamic scales.
-const QUANTIZED: &[DataType] = &[DataType::S8, DataType::U8, DataType::F8E4m3, DataType::F8E5m2];
+pub(crate) const QUANTIZED: &[DataType] =
+    &[DataType::S8, DataType::U8, DataType::F8E4m3, DataType::F8E5m2];
 
 /// The most results: the gradients of src, scale, shift and gate.
 const MAX_RESULTS: usize = 4;
@@ -72,9 +74,8 @@ impl<'a, 'py> Call<'a, 'py> {
         epsilon: f64,
     ) -> PyResult<Self> {
         let py = src.py();
-        let src = Tensor::read("src", src)?;
         let forward = matches!(prop_kind, PropKind::ForwardTraining | PropKind::ForwardInference);
-        src.expect_type(if forward { FORWARD } else { BACKWARD })?;
+        let src = Tensor::read("src", if forward { FORWARD } else { BACKWARD }, src)?;
         if src.shape.is_empty() {
             return Err(PyValueError::new_err(
                 "src has no dimensions: pass an array with at least one, the last of which is normalized",
@@ -104,10 +105,7 @@ impl<'a, 'py> Call<'a, 'py> {
 
     fn expect_cols(&self, tensor: &Tensor<'_, '_>) -> PyResult<()> {
         tensor.expect_shape(&[self.cols()], "one element for each column of src")?;
-        if tensor.is_dense() {
-            return Ok(());
-        }
-        Err(PyValueError::new_err(format!("{} is not contiguous: {MAKE_CONTIGUOUS}", tensor.name)))
+        tensor.expect_dense()
     }
 
     /// Statistics: an element for each row, perhaps with a last dimension of 1.
@@ -116,8 +114,7 @@ impl<'a, 'py> Call<'a, 'py> {
             tensor.shape.pop();
             tensor.strides.pop();
         }
-        tensor.expect_shape(self.rows(), "one element for each row of src")?;
-        tensor.expect_type(&[DataType::F32])
+        tensor.expect_shape(self.rows(), "one element for each row of src")
     }
 
     /// Adds scale and shift.
@@ -129,9 +126,8 @@ impl<'a, 'py> Call<'a, 'py> {
         let given = [(Arg::Scale, scale, Flags::SCALE), (Arg::Shift, shift, Flags::SHIFT)];
         for (arg, object, flag) in given {
             let Some(object) = object else { continue };
-            let tensor = Tensor::read(arg.name(), object)
+            let tensor = Tensor::read(arg.name(), PARAMETERS, object)
                 .map_err(|error| shape_error(arg.name(), object, error))?;
-            tensor.expect_type(PARAMETERS)?;
             self.expect_cols(&tensor)?;
             if let Some((_, scale)) = self.inputs.iter().find(|(arg, _)| *arg == Arg::Scale) {
                 tensor.expect_type_of(scale)?;
@@ -150,7 +146,7 @@ impl<'a, 'py> Call<'a, 'py> {
     ) -> PyResult<()> {
         for (arg, object) in [(Arg::Mean, mean), (Arg::Variance, variance)] {
             let Some(object) = object else { continue };
-            let mut tensor = Tensor::read(arg.name(), object)?;
+            let mut tensor = Tensor::read(arg.name(), &[DataType::F32], object)?;
             self.expect_rows(&mut tensor)?;
             self.inputs.push((arg, tensor));
         }
@@ -161,6 +157,7 @@ impl<'a, 'py> Call<'a, 'py> {
     pub(crate) fn keywords(&mut self, keywords: &'a Keywords<'py>) -> PyResult<()> {
         self.flags |= keywords.flags;
         self.options = keywords.options;
+        self.options.check_partial(self.flags.contains(Flags::RMS_NORM), self.cols())?;
         if let Some((name, gate)) = &keywords.gate {
             self.input_like_src(Arg::Gate, name, gate)?;
         }
@@ -191,8 +188,7 @@ impl<'a, 'py> Call<'a, 'py> {
         name: &'static str,
         object: &'a Bound<'py, PyAny>,
     ) -> PyResult<()> {
-        let tensor = Tensor::read(name, object)?;
-        tensor.expect_type(BESIDE)?;
+        let tensor = Tensor::read(name, BESIDE, object)?;
         self.expect_shape_of_src(&tensor)?;
         self.inputs.push((arg, tensor));
         Ok(())
@@ -218,8 +214,7 @@ impl<'a, 'py> Call<'a, 'py> {
 
     /// Adds the gradient of the result.
     pub(crate) fn diff_dst(&mut self, diff_dst: &'a Bound<'py, PyAny>) -> PyResult<()> {
-        let tensor = Tensor::read("diff_dst", diff_dst)?;
-        tensor.expect_type(BACKWARD)?;
+        let tensor = Tensor::read("diff_dst", BACKWARD, diff_dst)?;
         self.expect_shape_of_src(&tensor)?;
         self.inputs.push((Arg::DiffDst, tensor));
         Ok(())
@@ -234,7 +229,7 @@ impl<'a, 'py> Call<'a, 'py> {
     ) -> PyResult<()> {
         let (tensor, result) = match out {
             Some(out) => {
-                let mut tensor = Tensor::read_output(name, out)?;
+                let mut tensor = Tensor::read_output(name, self.types_of_output(arg), out)?;
                 self.check_output(arg, &mut tensor)?;
                 (tensor, Output::Array(out.clone()))
             }
@@ -276,18 +271,27 @@ impl<'a, 'py> Call<'a, 'py> {
         Ok(())
     }
 
+    fn types_of_output(&self, arg: Arg) -> &'static [DataType] {
+        match arg {
+            Arg::Mean | Arg::Variance | Arg::DstScale => &[DataType::F32],
+            Arg::DstZeroPoint => &[DataType::S32],
+            Arg::DiffScale | Arg::DiffShift | Arg::DiffGate => PARAMETERS,
+            Arg::ResidualDst => BESIDE,
+            _ => match (self.options.group, self.is_backward()) {
+                (0, false) => FORWARD,
+                (0, true) => BACKWARD,
+                _ => QUANTIZED,
+            },
+        }
+    }
+
     fn check_output(&self, arg: Arg, tensor: &mut Tensor<'_, '_>) -> PyResult<()> {
         match arg {
             Arg::Mean | Arg::Variance => self.expect_rows(tensor),
             Arg::DiffScale | Arg::DiffShift => {
-                tensor.expect_type(PARAMETERS)?;
                 self.expect_cols(tensor)?;
                 let first = self.outputs.iter().find(|(own, _)| *own == Arg::DiffScale);
                 first.map_or(Ok(()), |(_, diff_scale)| tensor.expect_type_of(diff_scale))
-            }
-            Arg::ResidualDst => {
-                tensor.expect_type(BESIDE)?;
-                self.expect_shape_of_src(tensor)
             }
             Arg::DiffGate => {
                 let gate = self.inputs.iter().find(|(own, _)| *own == Arg::Gate);
@@ -295,24 +299,11 @@ impl<'a, 'py> Call<'a, 'py> {
                 self.expect_shape_of_src(tensor)
             }
             Arg::DstScale | Arg::DstZeroPoint => {
-                let is_scale = arg == Arg::DstScale;
-                tensor.expect_type(&[if is_scale { DataType::F32 } else { DataType::S32 }])?;
                 tensor
                     .expect_shape(&self.shape_of_scales(), "one element for each group of src")?;
-                if tensor.is_dense() {
-                    return Ok(());
-                }
-                let name = tensor.name;
-                Err(PyValueError::new_err(format!("{name} is not contiguous: {MAKE_CONTIGUOUS}")))
+                tensor.expect_dense()
             }
-            _ => {
-                tensor.expect_type(match (self.options.group, self.is_backward()) {
-                    (0, false) => FORWARD,
-                    (0, true) => BACKWARD,
-                    _ => QUANTIZED,
-                })?;
-                self.expect_shape_of_src(tensor)
-            }
+            _ => self.expect_shape_of_src(tensor),
         }
     }
 
@@ -380,32 +371,35 @@ impl<'a, 'py> Call<'a, 'py> {
             operands.push(Operand { arg, data_type: tensor.data_type, strides, dims: None });
             addresses.push(tensor.data);
         }
-        check_pairs(&operands)?;
+        self.check_pairs(&operands)?;
         let dims = joined.sizes.iter().copied().chain([self.cols()]).collect();
         let Self { prop_kind, flags, epsilon, options, .. } = *self;
         let operation = Operation::Normalization { flags, epsilon, options };
         Ok((Problem { prop_kind, operation, dims, operands }, addresses))
     }
-}
 
-/// Rejects strides of two arguments that share a descriptor if they differ.
-fn check_pairs(operands: &[Operand]) -> PyResult<()> {
-    let strides = |arg| operands.iter().find(|operand| operand.arg == arg).map(|o| &o.strides);
-    for (first, second) in [(Arg::Mean, Arg::Variance), (Arg::Gate, Arg::DiffGate)] {
-        match (strides(first), strides(second)) {
-            (Some(one), Some(other)) if one != other => {
+    /// Rejects strides of two arguments that share a descriptor if they differ.
+    fn check_pairs(&self, operands: &[Operand]) -> PyResult<()> {
+        let strides = |arg| operands.iter().find(|operand| operand.arg == arg).map(|o| &o.strides);
+        let tensor = |arg| {
+            let all = self.inputs.iter().chain(&self.outputs);
+            all.into_iter().find(|(own, _)| *own == arg).map(|(_, tensor)| tensor)
+        };
+        for (first, second) in [(Arg::Mean, Arg::Variance), (Arg::Gate, Arg::DiffGate)] {
+            let (Some(one), Some(other)) = (tensor(first), tensor(second)) else { continue };
+            if strides(first) != strides(second) {
+                let pass = if other.is_output { NEW_CONTIGUOUS } else { MAKE_CONTIGUOUS };
                 return Err(PyValueError::new_err(format!(
-                    "{} and {} have different strides, {} and {}: {MAKE_CONTIGUOUS}",
-                    first.name(),
-                    second.name(),
-                    tuple(one),
-                    tuple(other),
+                    "{} and {} have different strides, {} and {}: {pass}",
+                    one.name,
+                    other.name,
+                    tuple(&one.strides),
+                    tuple(&other.strides),
                 )));
             }
-            _ => {}
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// The dimensions of an argument.

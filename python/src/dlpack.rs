@@ -17,7 +17,8 @@ use pyo3::types::PyDict;
 use pyo3::{ffi, intern};
 
 use crate::arguments::described;
-use crate::tensor::{Bools, Dims, Library, Tensor, check_alignment, layout, wrong_type};
+use crate::tensor::{Dims, Library, Tensor, check_alignment, layout, type_name};
+use crate::wanted::{READ_ONLY, Wanted};
 
 /// Element types and their codes and bits in DLPack.
 const TYPES: &[(DataType, DLDataTypeCode, u8)] = &[
@@ -41,18 +42,18 @@ pub(crate) fn dlpack_type(data_type: DataType) -> DLDataType {
 
 /// Reads an array through DLPack.
 pub(crate) fn read<'a, 'py>(
-    name: &'static str,
+    wanted: &Wanted<'_>,
     object: &'a Bound<'py, PyAny>,
-    bools: Bools,
 ) -> PyResult<Tensor<'a, 'py>> {
+    let name = wanted.name;
     if let Some(api) = ExchangeApi::from_object(object.as_borrowed())? {
         reject_recorded(name, object)?;
-        reject_negated(name, object)?;
+        reject_negated(wanted, object)?;
         let view = api.with_tensor_view_no_sync(object.as_borrowed(), |tensor, _| {
             // SAFETY: the library has filled in the view, and the object keeps shape and strides.
             let tensor = unsafe { TensorRef::from_raw(tensor) };
             let tensor = tensor.map_err(|error| unusable(name, &error.to_string()))?;
-            view(name, object, &tensor, (false, bools))
+            view(wanted, object, &tensor, None)
         });
         // If there is no view, the capsule is tried: its error describes the tensor.
         if let Ok(view) = view {
@@ -65,13 +66,13 @@ pub(crate) fn read<'a, 'py>(
             described(object),
         )));
     }
-    reject_negated(name, object)?;
+    reject_negated(wanted, object)?;
     let detached = reject_recorded(name, object)?;
     let lender = detached.as_ref().unwrap_or(object);
     let refused = |error| refused(name, object.py(), &error);
     let request = ImportRequest::new(lender.as_borrowed()).map_err(refused)?;
     if let Ok(device) = request.device() {
-        check_device(name, device)?;
+        check_device(wanted, device)?;
     }
     let lent = match request.import(None, None) {
         // The method has no keywords before DLPack 1.0.
@@ -82,17 +83,28 @@ pub(crate) fn read<'a, 'py>(
         lent => lent,
     };
     let lent = lent.map_err(refused)?;
-    let read_only = lent.flags().contains(DlpackFlags::READ_ONLY) || is_immutable(object)?;
+    let read_only = match lent.flags().contains(DlpackFlags::READ_ONLY) {
+        true => Some(READ_ONLY),
+        false => why_immutable(object)?,
+    };
     let tensor = lent.validate().map_err(|error| unusable(name, &error.to_string()))?;
-    let mut tensor = view(name, object, &tensor, (read_only, bools))?;
+    let mut tensor = view(wanted, object, &tensor, read_only)?;
     tensor.lent = Some(lent);
     Ok(tensor)
 }
 
-/// Whether an array is immutable: JAX does not always export its arrays as read-only.
-fn is_immutable(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    Ok(!object.hasattr(intern!(object.py(), "__setitem__"))?
-        || object.get_type().module()?.to_string().starts_with("jax"))
+/// Why an array that is not exported as read-only is immutable: JAX does not always say so.
+fn why_immutable(object: &Bound<'_, PyAny>) -> PyResult<Option<&'static str>> {
+    if object.get_type().module()?.to_string().starts_with("jax") {
+        return Ok(Some(
+            "is an array of JAX, which nothing may write: leave it out and use the result, or pass an array of another \
+             library",
+        ));
+    }
+    let has_setter = object.hasattr(intern!(object.py(), "__setitem__"))?;
+    Ok((!has_setter).then_some(
+        "has no __setitem__, so it counts as immutable: give its class that method, or pass an array that has it",
+    ))
 }
 
 /// The error for an array that its library does not export, with the first line of the reason.
@@ -110,18 +122,18 @@ fn refused(name: &str, py: Python<'_>, error: &PyErr) -> PyErr {
 
 /// The view of a DLPack tensor.
 fn view<'a, 'py>(
-    name: &'static str,
+    wanted: &Wanted<'_>,
     object: &'a Bound<'py, PyAny>,
     tensor: &TensorRef<'_>,
-    (read_only, bools): (bool, Bools),
+    read_only: Option<&'static str>,
 ) -> PyResult<Tensor<'a, 'py>> {
-    check_device(name, tensor.device())?;
-    let data_type = data_type(name, tensor.dtype(), bools)?;
+    check_device(wanted, tensor.device())?;
+    let data_type = data_type(wanted, tensor.dtype())?;
     let shape = tensor.shape();
     let (shape, strides) = match tensor.strides() {
-        Some(strides) => layout(name, shape.iter().copied(), strides.iter().copied(), 1)?,
+        Some(strides) => layout(wanted, shape.iter().copied(), strides.iter().copied(), 1)?,
         None => {
-            let (shape, _) = layout(name, shape.iter().copied(), std::iter::repeat(0), 1)?;
+            let (shape, _) = layout(wanted, shape.iter().copied(), std::iter::repeat(0), 1)?;
             let strides = dense_strides(&shape);
             (shape, strides)
         }
@@ -129,9 +141,19 @@ fn view<'a, 'py>(
     // The offset stays within the allocation.
     let offset = usize::try_from(tensor.byte_offset())?;
     let data = tensor.data_ptr().cast_mut().cast::<u8>().wrapping_add(offset);
-    check_alignment(name, data, data_type)?;
-    let library = Library::Dlpack;
-    Ok(Tensor { name, object, library, data, data_type, shape, strides, read_only, lent: None })
+    check_alignment(wanted, data, data_type)?;
+    Ok(Tensor {
+        name: wanted.name,
+        object,
+        library: Library::Dlpack,
+        data,
+        data_type,
+        shape,
+        strides,
+        is_output: wanted.is_output(),
+        read_only,
+        lent: None,
+    })
 }
 
 /// The strides of row-major order.
@@ -145,31 +167,32 @@ pub(crate) fn dense_strides(shape: &[usize]) -> Dims {
     strides
 }
 
-fn data_type(name: &str, given: DLDataType, bools: Bools) -> PyResult<DataType> {
-    if bools == Bools::AreBytes && given.code == DLDataTypeCode::BOOL && given.bits == 8 {
+fn data_type(wanted: &Wanted<'_>, given: DLDataType) -> PyResult<DataType> {
+    if wanted.has_bools() && given.code == DLDataTypeCode::BOOL && given.bits == 8 {
         return Ok(DataType::U8);
     }
     let found = TYPES
         .iter()
         .find(|(_, code, bits)| given.lanes == 1 && given.code == *code && given.bits == *bits);
-    found.map(|row| row.0).ok_or_else(|| {
-        let kind = match given.code {
-            DLDataTypeCode::INT => "int",
-            DLDataTypeCode::UINT => "uint",
-            DLDataTypeCode::FLOAT => "float",
-            DLDataTypeCode::COMPLEX => "complex",
-            DLDataTypeCode::BOOL => "bool",
-            _ => "another type with bits: ",
+    if let Some((data_type, ..)) = found {
+        return match wanted.has(*data_type) {
+            true => Ok(*data_type),
+            false => Err(wanted.wrong_type(type_name(*data_type))),
         };
-        let indices = [DataType::S32, DataType::S64];
-        let allowed: Vec<_> =
-            TYPES.iter().map(|row| row.0).filter(|own| !indices.contains(own)).collect();
-        wrong_type(name, &format!("{kind}{}", given.bits), &allowed)
-    })
+    }
+    let kind = match given.code {
+        DLDataTypeCode::INT => "int",
+        DLDataTypeCode::UINT => "uint",
+        DLDataTypeCode::FLOAT => "float",
+        DLDataTypeCode::COMPLEX => "complex",
+        DLDataTypeCode::BOOL => "bool",
+        _ => "another type with bits: ",
+    };
+    Err(wanted.wrong_type(&format!("{kind}{}", given.bits)))
 }
 
 /// Rejects memory that the processor cannot read.
-fn check_device(name: &str, device: DLDevice) -> PyResult<()> {
+fn check_device(wanted: &Wanted<'_>, device: DLDevice) -> PyResult<()> {
     let kind = match device.device_type {
         // Including pinned host memory.
         DLDeviceType::CPU | DLDeviceType::CUDAHOST | DLDeviceType::ROCMHOST => return Ok(()),
@@ -179,8 +202,13 @@ fn check_device(name: &str, device: DLDevice) -> PyResult<()> {
         DLDeviceType::ONEAPI => "a oneAPI device",
         _ => "a device that is not the CPU",
     };
+    let name = wanted.name;
+    let pass = match wanted.is_output() {
+        true => "pass an array on the CPU, and copy the result from it after the call".to_owned(),
+        false => format!("copy it to the CPU first, such as with {name}.cpu()"),
+    };
     Err(PyValueError::new_err(format!(
-        "{name} is on {kind}, and libnorm computes on the CPU: copy it to the CPU first, such as with {name}.cpu()"
+        "{name} is on {kind}, and libnorm computes on the CPU: {pass}"
     )))
 }
 
@@ -214,13 +242,11 @@ fn reject_recorded<'py>(
 }
 
 /// Rejects a PyTorch view whose elements are the negatives of those in memory: DLPack does not report that.
-fn reject_negated(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
+fn reject_negated(wanted: &Wanted<'_>, object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
     let Some(is_neg) = object.getattr_opt(intern!(py, "is_neg"))? else { return Ok(()) };
     if !is_neg.call0()?.is_truthy()? {
         return Ok(());
     }
-    Err(PyValueError::new_err(format!(
-        "{name} is a view with the opposite sign of its memory: pass {name}.resolve_neg()"
-    )))
+    Err(wanted.needs_copy("is a view with the opposite sign of its memory", ".resolve_neg()"))
 }

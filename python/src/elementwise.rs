@@ -4,10 +4,11 @@ use arrayvec::ArrayVec;
 use norm_rs::DataType;
 use norm_rs::binary::Binary;
 use norm_rs::primitive::{Arg, PropKind};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyFloat, PyInt};
 
-use crate::arguments;
+use crate::arguments::{self, described};
 use crate::call::{Given, compute};
 use crate::functions;
 use crate::hints;
@@ -80,8 +81,7 @@ pub(crate) fn output<'a, 'py>(
     (types, shape, why): (&[DataType], &[usize], &str),
 ) -> PyResult<(Tensor<'a, 'py>, Output<'py>)> {
     let Some(out) = out else { return allocate(name, like, like.data_type, shape) };
-    let tensor = Tensor::read_output(name, out)?;
-    tensor.expect_type(types)?;
+    let tensor = Tensor::read_output(name, types, out)?;
     tensor.expect_shape(shape, why)?;
     Ok((tensor, Output::Array(out.clone())))
 }
@@ -145,8 +145,7 @@ pub(crate) fn eltwise<'py>(
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let operation = functions::operation(function, alpha, beta)?;
-    let given = Tensor::read("src", src)?;
-    given.expect_type(OF_ONE)?;
+    let given = Tensor::read("src", OF_ONE, src)?;
     expect_out("out", &given, out)?;
     let (dst, result) = output("out", out, &given, (OF_ONE, &given.shape, "it is that of src"))?;
     check_overlaps(&[&dst], &[&given], &[(&given, &dst)])?;
@@ -181,16 +180,30 @@ pub(crate) fn eltwise_backward<'py>(
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let operation = functions::operation(function, alpha, beta)?;
-    let given = Tensor::read("src", src)?;
-    given.expect_type(BACKWARD)?;
-    let gradient = Tensor::read("diff_dst", diff_dst)?;
-    gradient.expect_type(BACKWARD)?;
+    let given = Tensor::read("src", BACKWARD, src)?;
+    let gradient = Tensor::read("diff_dst", BACKWARD, diff_dst)?;
     gradient.expect_shape(&given.shape, "it is that of src")?;
     let (to, result) = output("out", out, &given, (BACKWARD, &given.shape, "it is that of src"))?;
     check_overlaps(&[&to], &[&given, &gradient], &[(&gradient, &to)])?;
     let tensors = [(Arg::Src, &given), (Arg::DiffDst, &gradient), (Arg::DiffSrc, &to)];
     run(src.py(), operation, PropKind::BackwardData, &tensors)?;
     result.finish()
+}
+
+/// The error for an argument of `binary` that is no array: a number becomes one that broadcasts with the other.
+fn number_error(
+    name: &str,
+    object: &Bound<'_, PyAny>,
+    other: &Tensor<'_, '_>,
+    error: PyErr,
+) -> PyErr {
+    if !object.is_instance_of::<PyFloat>() && !object.is_instance_of::<PyInt>() {
+        return error;
+    }
+    let (what, shape) = (described(object), tuple(&vec![1; other.shape.len()]));
+    PyTypeError::new_err(format!(
+        "{name} is {what}: pass an array of the shape {shape}, such as numpy.full({shape}, {object}, numpy.float32)"
+    ))
 }
 
 /// Applies a function to the elements of two arrays, with broadcasting.
@@ -217,9 +230,13 @@ pub(crate) fn binary<'py>(
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let function = named("function", function, &BINARY)?;
-    let (first, second) = (Tensor::read("src0", src0)?, Tensor::read("src1", src1)?);
-    first.expect_type(OF_TWO)?;
-    second.expect_type(OF_TWO)?;
+    let (first, second) = (Tensor::read("src0", OF_TWO, src0), Tensor::read("src1", OF_TWO, src1));
+    let (first, second) = match (first, second) {
+        (Ok(first), Ok(second)) => (first, second),
+        (Err(error), Ok(other)) => return Err(number_error("src0", src0, &other, error)),
+        (Ok(other), Err(error)) => return Err(number_error("src1", src1, &other, error)),
+        (Err(error), Err(_)) => return Err(error),
+    };
     let fits = |(a, b): (&usize, &usize)| a == b || *a == 1 || *b == 1;
     let same_count = first.shape.len() == second.shape.len();
     if !same_count || !first.shape.iter().zip(&second.shape).all(fits) {

@@ -59,20 +59,19 @@ pub(crate) fn explain<'py>(
     #[pyo3(from_py_with = arguments::rms)] rms: bool,
     #[pyo3(from_py_with = arguments::row)] row: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let tensor = Tensor::read("src", src)?;
-    tensor.expect_type(BACKWARD)?;
+    let tensor = Tensor::read("src", BACKWARD, src)?;
     if tensor.shape.is_empty() {
         return Err(PyValueError::new_err(
             "src has no dimensions: pass an array with at least one",
         ));
     }
+    let types = &[DataType::F32, DataType::Bf16, DataType::F16];
     let read = |scale| {
         let scale_or = |error| arguments::shape_error("scale", scale, error);
-        Tensor::read("scale", scale).map_err(scale_or)
+        Tensor::read("scale", types, scale).map_err(scale_or)
     };
     let scale = scale.map(read).transpose()?;
     if let Some(scale) = &scale {
-        scale.expect_type(&[DataType::F32, DataType::Bf16, DataType::F16])?;
         scale
             .expect_shape(&tensor.shape[tensor.shape.len() - 1..], "one element for each column")?;
     }

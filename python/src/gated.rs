@@ -69,8 +69,7 @@ fn inputs<'a, 'py>(
     src: &'a Bound<'py, PyAny>,
     up: Given<'a, 'py>,
 ) -> PyResult<(Tensor<'a, 'py>, Option<Tensor<'a, 'py>>, Strides)> {
-    let given = Tensor::read("src", src)?;
-    given.expect_type(FLOATS)?;
+    let given = Tensor::read("src", FLOATS, src)?;
     let mut shape: Strides = given.shape.iter().copied().collect();
     let Some(up) = up else {
         match shape.last_mut() {
@@ -84,8 +83,7 @@ fn inputs<'a, 'py>(
         }
         return Ok((given, None, shape));
     };
-    let up = Tensor::read("up", up)?;
-    up.expect_type(FLOATS)?;
+    let up = Tensor::read("up", FLOATS, up)?;
     up.expect_shape(&given.shape, "it is that of src")?;
     Ok((given, Some(up), shape))
 }
@@ -176,8 +174,7 @@ pub(crate) fn gated_backward<'py>(
     let keywords = Keywords { activation, packing, alpha, limit, shift };
     let operation = keywords.operation(up.is_some())?;
     let (given, up, shape) = inputs(src, up)?;
-    let gradient = Tensor::read("diff_dst", diff_dst)?;
-    gradient.expect_type(FLOATS)?;
+    let gradient = Tensor::read("diff_dst", FLOATS, diff_dst)?;
     gradient.expect_shape(&shape, "it is that of the result")?;
     let new = |like| output("diff_src", None, like, (FLOATS, &given.shape, ""));
     let (diff_src, first) = new(&given)?;

@@ -13,7 +13,7 @@ use crate::call::{BACKWARD, FORWARD, Given, compute, outs};
 use crate::layout::check_overlaps;
 use crate::output::{Output, allocate, expect_out};
 use crate::plan::{Addresses, Operand, Operation, Problem};
-use crate::tensor::{Dims, MAKE_CONTIGUOUS, Tensor, tuple};
+use crate::tensor::{Dims, Tensor, tuple};
 
 /// The most dimensions that the library accepts.
 const MAX_DIMS: usize = 5;
@@ -43,10 +43,9 @@ impl<'a, 'py> Call<'a, 'py> {
         epsilon: f64,
     ) -> PyResult<Self> {
         let py = src.py();
-        let src = Tensor::read("src", src)?;
         let forward = matches!(prop_kind, PropKind::ForwardTraining | PropKind::ForwardInference);
         let types = if forward { FORWARD } else { BACKWARD };
-        src.expect_type(types)?;
+        let src = Tensor::read("src", types, src)?;
         if !(2..=MAX_DIMS).contains(&src.shape.len()) {
             return Err(PyValueError::new_err(format!(
                 "src has the shape {}: pass (samples, channels, ...) of 2 to {MAX_DIMS} dimensions; neighbouring \
@@ -77,21 +76,20 @@ impl<'a, 'py> Call<'a, 'py> {
         }
     }
 
+    fn types(&self, arg: Arg) -> &'static [DataType] {
+        if is_like_src(arg) { self.types } else { &[DataType::F32] }
+    }
+
     fn check(&self, arg: Arg, tensor: &Tensor<'_, '_>) -> PyResult<()> {
         let (shape, because) = self.shape(arg);
-        let like_src = matches!(arg, Arg::Dst | Arg::DiffDst | Arg::DiffSrc);
-        tensor.expect_type(if like_src { self.types } else { &[DataType::F32] })?;
         tensor.expect_shape(&shape, because)?;
-        if like_src || tensor.is_dense() {
-            return Ok(());
-        }
-        Err(PyValueError::new_err(format!("{} is not contiguous: {MAKE_CONTIGUOUS}", tensor.name)))
+        if is_like_src(arg) { Ok(()) } else { tensor.expect_dense() }
     }
 
     fn input(&mut self, arg: Arg, flag: Flags, object: Given<'a, 'py>) -> PyResult<()> {
         let Some(object) = object else { return Ok(()) };
         let name = arg.name();
-        let tensor = Tensor::read(name, object).map_err(|error| match arg {
+        let tensor = Tensor::read(name, self.types(arg), object).map_err(|error| match arg {
             Arg::Scale | Arg::Shift => arguments::parameter_error(name, object, error),
             _ => error,
         })?;
@@ -104,12 +102,12 @@ impl<'a, 'py> Call<'a, 'py> {
     fn output(&mut self, arg: Arg, name: &'static str, out: Given<'a, 'py>) -> PyResult<()> {
         let (tensor, result) = match out {
             Some(out) => {
-                let tensor = Tensor::read_output(name, out)?;
+                let tensor = Tensor::read_output(name, self.types(arg), out)?;
                 self.check(arg, &tensor)?;
                 (tensor, Output::Array(out.clone()))
             }
             None => {
-                let like_src = matches!(arg, Arg::Dst | Arg::DiffSrc);
+                let like_src = is_like_src(arg);
                 if like_src {
                     expect_out(name, self.src(), None)?;
                 }
@@ -146,6 +144,11 @@ impl<'a, 'py> Call<'a, 'py> {
         compute(self.py, &problem, &addresses)?;
         self.results.into_iter().map(Output::finish).collect()
     }
+}
+
+/// Whether an argument has the shape and the types of src.
+fn is_like_src(arg: Arg) -> bool {
+    matches!(arg, Arg::Dst | Arg::DiffDst | Arg::DiffSrc)
 }
 
 fn norm(rms: bool) -> Flags {

@@ -5,7 +5,8 @@ use arrayvec::ArrayVec;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::tensor::{Dims, MAKE_CONTIGUOUS, Tensor};
+use crate::tensor::{Dims, Tensor};
+use crate::wanted::{MAKE_CONTIGUOUS, NEW_CONTIGUOUS};
 
 /// The most dimensions of rows that the library accepts, besides the dimension of columns.
 pub(crate) const MAX_ROW_DIMS: usize = 4;
@@ -62,9 +63,11 @@ pub(crate) fn join(shape: &[usize], arrays: &[&Tensor<'_, '_>]) -> PyResult<Join
     }
     if sizes.len() > MAX_ROW_DIMS {
         let names: Vec<_> = arrays.iter().map(|array| array.name).collect();
+        let has_gaps = arrays.iter().any(|array| array.is_output && !array.is_dense());
+        let pass = if has_gaps { NEW_CONTIGUOUS } else { MAKE_CONTIGUOUS };
         return Err(PyValueError::new_err(format!(
             "the strides of {} leave {} dimensions of rows, but the maximum is {MAX_ROW_DIMS}: \
-             {MAKE_CONTIGUOUS}",
+             {pass}",
             names.join(", "),
             sizes.len(),
         )));

@@ -40,6 +40,7 @@ mod rope;
 mod settings;
 mod softmax;
 mod tensor;
+mod wanted;
 mod windows;
 
 /// The native part of libnorm.

@@ -12,26 +12,15 @@ use numpy::npyffi::{
     NPY_ARRAY_WRITEABLE, NPY_TYPES, PY_ARRAY_API, PyArray_Descr, PyArrayObject_fields,
     PyDataType_ELSIZE,
 };
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 use pyo3::{PyTypeInfo, ffi};
 
 use crate::arguments::described;
-use crate::tensor::{Bools, Library, Tensor, check_alignment, layout, wrong_type};
-
-/// Element types that arrays can have.
-const TYPES: &[DataType] = &[
-    DataType::F32,
-    DataType::Bf16,
-    DataType::F16,
-    DataType::F64,
-    DataType::S8,
-    DataType::U8,
-    DataType::F8E4m3,
-    DataType::F8E5m2,
-];
+use crate::tensor::{Library, Tensor, check_alignment, layout, type_name};
+use crate::wanted::{READ_ONLY, Wanted};
 
 /// The element types of the package ml_dtypes and their type numbers in NumPy; 0 until known.
 static ML_DTYPES: [(&str, DataType, AtomicI32); 3] = [
@@ -69,14 +58,13 @@ fn fields<'a>(array: &'a Bound<'_, PyAny>) -> &'a PyArrayObject_fields {
 
 /// Reads a NumPy array.
 pub(crate) fn read<'a, 'py>(
-    name: &'static str,
+    wanted: &Wanted<'_>,
     object: &'a Bound<'py, PyAny>,
-    bools: Bools,
 ) -> PyResult<Tensor<'a, 'py>> {
     let py = object.py();
-    reject_masked(name, object)?;
+    reject_masked(wanted, object)?;
     let fields = fields(object);
-    let data_type = data_type(name, object, fields.descr, bools)?;
+    let data_type = data_type(wanted, object, fields.descr)?;
     let ndims = usize::try_from(fields.nd).unwrap_or(0);
     let (shape, strides): (&[isize], &[isize]) = match ndims {
         0 => (&[], &[]),
@@ -93,33 +81,46 @@ pub(crate) fn read<'a, 'py>(
     debug_assert_eq!(usize::try_from(size), Ok(data_type.size()));
     let shape = shape.iter().map(|&size| size as i64);
     let strides = strides.iter().map(|&stride| stride as i64);
-    let (shape, strides) = layout(name, shape, strides, data_type.size())?;
+    let (shape, strides) = layout(wanted, shape, strides, data_type.size())?;
     let data = fields.data.cast::<u8>();
-    check_alignment(name, data, data_type)?;
-    let read_only = fields.flags & NPY_ARRAY_WRITEABLE == 0;
-    let library = Library::Numpy;
-    Ok(Tensor { name, object, library, data, data_type, shape, strides, read_only, lent: None })
+    check_alignment(wanted, data, data_type)?;
+    let is_read_only = fields.flags & NPY_ARRAY_WRITEABLE == 0;
+    Ok(Tensor {
+        name: wanted.name,
+        object,
+        library: Library::Numpy,
+        data,
+        data_type,
+        shape,
+        strides,
+        is_output: wanted.is_output(),
+        read_only: is_read_only.then_some(READ_ONLY),
+        lent: None,
+    })
 }
 
 /// Rejects masked arrays: their memory does not tell which elements are masked.
-fn reject_masked(name: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
+fn reject_masked(wanted: &Wanted<'_>, object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
     let own = object.get_type();
     if own.is(PyUntypedArray::type_object(py)) || !own.hasattr(intern!(py, "mask"))? {
         return Ok(());
     }
+    let (name, what) = (wanted.name, described(object));
+    let pass = match wanted.is_output() {
+        true => "an array without one, and read the result from it after the call".to_owned(),
+        false => format!("{name}.filled(...)"),
+    };
     Err(PyTypeError::new_err(format!(
-        "{name} is {} with a mask, which would be ignored: pass {name}.filled(...)",
-        described(object),
+        "{name} is {what} with a mask, which would be ignored: pass {pass}"
     )))
 }
 
 /// The element type.
 fn data_type(
-    name: &str,
+    wanted: &Wanted<'_>,
     object: &Bound<'_, PyAny>,
     descr: *mut PyArray_Descr,
-    bools: Bools,
 ) -> PyResult<DataType> {
     // SAFETY: the descriptor is the array's.
     let descr = unsafe { &(*descr).fields };
@@ -129,21 +130,23 @@ fn data_type(
         n if n == NPY_TYPES::NPY_HALF as c_int => Some(DataType::F16),
         n if n == NPY_TYPES::NPY_INT as c_int => Some(DataType::S32),
         n if n == NPY_TYPES::NPY_LONG as c_int => Some(DataType::S64),
+        n if n == NPY_TYPES::NPY_LONGLONG as c_int => Some(DataType::S64),
         n if n == NPY_TYPES::NPY_BYTE as c_int => Some(DataType::S8),
         n if n == NPY_TYPES::NPY_UBYTE as c_int => Some(DataType::U8),
-        n if n == NPY_TYPES::NPY_BOOL as c_int && bools == Bools::AreBytes => Some(DataType::U8),
+        n if n == NPY_TYPES::NPY_BOOL as c_int && wanted.has_bools() => Some(DataType::U8),
         n if n >= FIRST_OF_OTHERS => of_ml_dtypes(object, n)?,
         _ => None,
     };
     let dtype = || Ok::<_, PyErr>(object.getattr(intern!(object.py(), "dtype"))?.to_string());
-    let Some(data_type) = data_type else { return Err(wrong_type(name, &dtype()?, TYPES)) };
+    let Some(data_type) = data_type else { return Err(wanted.wrong_type(&dtype()?)) };
+    if !wanted.has(data_type) {
+        return Err(wanted.wrong_type(type_name(data_type)));
+    }
     let foreign = if cfg!(target_endian = "little") { b'>' } else { b'<' };
     if descr.byteorder as u8 == foreign {
-        return Err(PyValueError::new_err(format!(
-            "{name} has elements of {} in the byte order of another machine: pass \
-             {name}.astype({name}.dtype.newbyteorder('='))",
-            dtype()?,
-        )));
+        let what = format!("has elements of {} in the byte order of another machine", dtype()?);
+        let copy = format!(".astype({}.dtype.newbyteorder('='))", wanted.name);
+        return Err(wanted.needs_copy(&what, &copy));
     }
     Ok(data_type)
 }

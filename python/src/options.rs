@@ -25,6 +25,23 @@ pub(crate) struct Options {
 
 impl Options {
     pub(crate) const NONE: Self = Self { gating: SILU, exact: false, partial: 0, group: 0 };
+
+    /// Refuses a partial norm where there is none, and one of more elements than a row has.
+    pub(crate) fn check_partial(&self, rms: bool, cols: usize) -> PyResult<()> {
+        let partial = self.partial;
+        if partial > 0 && !rms {
+            return Err(PyValueError::new_err(format!(
+                "partial is {partial}, but only RMS normalization has it: use the function for that, such as \
+                 rms_norm, or leave it out"
+            )));
+        }
+        if partial > cols {
+            return Err(PyValueError::new_err(format!(
+                "partial is {partial}, but a row of src has {cols} elements: pass 1 to {cols}"
+            )));
+        }
+        Ok(())
+    }
 }
 
 /// The options as they were passed.
@@ -45,6 +62,12 @@ impl<'py> Keywords<'py> {
         for (name, value) in given.into_iter().flat_map(|given| given.iter()) {
             let name = name.cast_into::<PyString>()?;
             keywords.set(name.to_str()?, value)?;
+        }
+        let has = |name| given.is_some_and(|given| given.contains(name).unwrap_or(false));
+        if has("gating") && !has("gate") && !has("gate_input") {
+            return Err(PyValueError::new_err(
+                "gating is given, but no gate: pass the array as gate or gate_input, or leave gating out",
+            ));
         }
         Ok(keywords)
     }

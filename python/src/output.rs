@@ -21,7 +21,8 @@ use pyo3::types::{PyModule, PyType};
 use crate::call::Given;
 use crate::dlpack::{dense_strides, dlpack_type};
 use crate::numpy_array;
-use crate::tensor::{Bools, Library, Tensor, type_name};
+use crate::tensor::{Library, Tensor, type_name};
+use crate::wanted::Wanted;
 
 /// A result and where it goes.
 pub(crate) enum Output<'py> {
@@ -64,7 +65,8 @@ pub(crate) fn allocate<'a, 'py>(
     let (data, output) = match like.library {
         Library::Numpy => {
             let array = numpy_array::allocate(like, data_type, shape)?;
-            (numpy_array::read(name, &array, Bools::AreRefused)?.data, Output::Array(array))
+            let wanted = Wanted::output(name, std::slice::from_ref(&data_type));
+            (numpy_array::read(&wanted, &array)?.data, Output::Array(array))
         }
         Library::Dlpack => {
             let buffer = Buffer::new(data_type, shape)?;
@@ -79,7 +81,8 @@ pub(crate) fn allocate<'a, 'py>(
         data_type,
         shape: shape.iter().copied().collect(),
         strides: dense_strides(shape),
-        read_only: false,
+        is_output: true,
+        read_only: None,
         lent: None,
     };
     Ok((tensor, output))

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::arguments;
+use crate::call::QUANTIZED;
 use crate::normalization::Common;
 use crate::options::Keywords;
 use crate::tensor::Tensor;
@@ -42,7 +43,7 @@ fn compute<'py>(
     call.quantize(group)?;
     call.output(Arg::Dst, "out", Some(out))?;
     call.output(Arg::DstScale, "scales", None)?;
-    if Tensor::read("out", out)?.data_type == DataType::U8 {
+    if Tensor::read_output("out", QUANTIZED, out)?.data_type == DataType::U8 {
         call.output(Arg::DstZeroPoint, "zero_points", None)?;
     }
     PyTuple::new(py, call.run()?)

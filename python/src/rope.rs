@@ -16,9 +16,13 @@ use crate::layout::check_overlaps;
 use crate::output::{Output, allocate};
 use crate::plan::{Addresses, Operand, Operation, Problem, Rotation};
 use crate::tensor::{Library, Tensor, tuple};
+use crate::wanted::MAKE_CONTIGUOUS;
 
 /// Element types of heads and tables.
 const FLOATS: &[DataType] = &[DataType::F32, DataType::Bf16, DataType::F16];
+
+/// Element types of positions.
+const INDICES: &[DataType] = &[DataType::S32, DataType::S64];
 
 /// The names of pairings.
 const PAIRINGS: [(&str, Pairing); 3] = [
@@ -72,7 +76,9 @@ impl<'a, 'py> Angles<'a, 'py> {
 
     /// Reads the frequencies: an array, or the list of `self`.
     fn frequencies(&self, object: &'a Bound<'py, PyAny>) -> PyResult<Tensor<'a, 'py>> {
-        let Some(list) = &self.list else { return Tensor::read("frequencies", object) };
+        let Some(list) = &self.list else {
+            return Tensor::read("frequencies", &[DataType::F64], object);
+        };
         Ok(Tensor {
             name: "frequencies",
             object,
@@ -81,17 +87,62 @@ impl<'a, 'py> Angles<'a, 'py> {
             data_type: DataType::F64,
             shape: [list.len()].into_iter().collect(),
             strides: [1].into_iter().collect(),
-            read_only: true,
+            is_output: false,
+            read_only: None,
             lent: None,
         })
     }
 
-    pub(crate) fn rotation(&self, head: usize) -> PyResult<Rotation> {
-        Ok(Rotation {
-            pairing: named("pairing", self.pairing, &PAIRINGS)?,
-            rotary_dims: self.rotary_dims.unwrap_or(head),
-            magnitude: self.magnitude as f32,
-        })
+    /// The rotation of heads, the last dimension of the array `name`.
+    pub(crate) fn rotation(&self, name: &str, head: usize) -> PyResult<Rotation> {
+        let pairing = named("pairing", self.pairing, &PAIRINGS)?;
+        let (rotary_dims, most) = (self.rotary_dims.unwrap_or(head), head / 2 * 2);
+        let fits = rotary_dims >= 2 && rotary_dims.is_multiple_of(2) && rotary_dims <= head;
+        let wrong = match self.rotary_dims {
+            _ if head < 2 => {
+                format!("the last dimension of {name} is {head}: pass heads of 2 elements or more")
+            }
+            Some(given) if !fits => format!(
+                "rotary_dims is {given}, but the last dimension of {name} is {head}: pass an even number, 2 to {most}"
+            ),
+            None if !fits => format!(
+                "the last dimension of {name} is {head}, odd: pass an even rotary_dims, 2 to {most}"
+            ),
+            _ if pairing == Pairing::HalfSplitOfHead && head % 2 != 0 => format!(
+                "pairing is {:?}, but the last dimension of {name} is {head}: pass heads of an even number of elements",
+                self.pairing
+            ),
+            _ => return Ok(Rotation { pairing, rotary_dims, magnitude: self.magnitude as f32 }),
+        };
+        Err(PyValueError::new_err(wrong))
+    }
+
+    /// Rejects tables that do not have an element for each pair.
+    fn check_table(&self, cos: &Tensor<'_, '_>, pairs: usize) -> PyResult<()> {
+        let shape = &cos.shape;
+        if matches!(shape[..], [_, cols] if cols == pairs) {
+            return if pairs < 2 || cos.strides[1] == 1 { Ok(()) } else { cos.expect_dense() };
+        }
+        let hint = match (&shape[..], self.pairing) {
+            ([.., cols], _) if *cols != 2 * pairs => String::new(),
+            ([_, _], "interleaved") => {
+                "; if it has each value twice, as in Hugging Face's models, pass \
+                 numpy.ascontiguousarray(cos[:, ::2]), and so for sin"
+                    .to_owned()
+            }
+            ([_, _] | [1, _, _], _) => {
+                let first = if shape.len() == 2 { "" } else { "0, " };
+                format!(
+                    "; if it has each value twice, as in Hugging Face's models, pass cos[{first}:, :{pairs}] and \
+                     sin[{first}:, :{pairs}]"
+                )
+            }
+            _ => String::new(),
+        };
+        Err(PyValueError::new_err(format!(
+            "cos has the shape {}, but must have (positions, {pairs}): one element for each pair{hint}",
+            tuple(shape)
+        )))
     }
 
     /// The frequencies or both tables, which are valid while `self` lives.
@@ -103,15 +154,20 @@ impl<'a, 'py> Angles<'a, 'py> {
         match (self.frequencies, self.cos_sin) {
             (Some(frequencies), [None, None]) => {
                 let tensor = self.frequencies(frequencies)?;
-                tensor.expect_type(&[DataType::F64])?;
                 tensor.expect_shape(&[rotary_dims / 2], "one for each pair")?;
                 angles.push((Arg::RopeFrequencies, tensor));
             }
             (None, [Some(cos), Some(sin)]) => {
-                let (cos, sin) = (Tensor::read("cos", cos)?, Tensor::read("sin", sin)?);
-                cos.expect_type(FLOATS)?;
+                let (cos, sin) =
+                    (Tensor::read("cos", FLOATS, cos)?, Tensor::read("sin", FLOATS, sin)?);
                 sin.expect_type_of(&cos)?;
                 sin.expect_shape(&cos.shape, "it is that of cos")?;
+                self.check_table(&cos, rotary_dims / 2)?;
+                if cos.strides != sin.strides {
+                    return Err(PyValueError::new_err(format!(
+                        "cos and sin have different strides: {MAKE_CONTIGUOUS}"
+                    )));
+                }
                 angles.push((Arg::RopeCos, cos));
                 angles.push((Arg::RopeSin, sin));
             }
@@ -137,11 +193,12 @@ impl<'py> Call<'_, 'py> {
             Arg::Src => ("src", Arg::Dst),
             _ => ("diff_dst", Arg::DiffSrc),
         };
-        let input = Tensor::read(name, self.input)?;
-        input.expect_type(FLOATS)?;
-        let positions = Tensor::read("positions", self.positions)?;
-        positions.expect_type(&[DataType::S32, DataType::S64])?;
-        if positions.shape.len() + 1 != input.shape.len() {
+        let input = Tensor::read(name, FLOATS, self.input)?;
+        let positions = Tensor::read("positions", INDICES, self.positions)?;
+        let fits = |(own, of_input): (&usize, &usize)| own == of_input || *own == 1;
+        if positions.shape.len() + 1 != input.shape.len()
+            || !positions.shape.iter().zip(&input.shape).all(fits)
+        {
             return Err(PyValueError::new_err(format!(
                 "positions has the shape {}, but {name} has {}: pass the dimensions of {name} without the last, with 1 \
                  where positions are shared, such as for heads",
@@ -149,13 +206,12 @@ impl<'py> Call<'_, 'py> {
                 tuple(&input.shape)
             )));
         }
-        let rotation = self.angles.rotation(input.shape.last().copied().unwrap_or(0))?;
+        let rotation = self.angles.rotation(name, input.shape.last().copied().unwrap_or(0))?;
         let angles = self.angles.tables(rotation.rotary_dims)?;
         let (output, result) = match self.out {
             None => allocate("out", &input, input.data_type, &input.shape)?,
             Some(out) => {
-                let tensor = Tensor::read_output("out", out)?;
-                tensor.expect_type(FLOATS)?;
+                let tensor = Tensor::read_output("out", FLOATS, out)?;
                 tensor.expect_shape(&input.shape, &format!("it is that of {name}"))?;
                 (tensor, Output::Array(out.clone()))
             }

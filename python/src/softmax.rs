@@ -58,8 +58,7 @@ fn output<'a, 'py>(
 ) -> PyResult<(Tensor<'a, 'py>, Output<'py>)> {
     expect_out("out", like, out)?;
     let Some(out) = out else { return allocate("out", like, like.data_type, &like.shape) };
-    let tensor = Tensor::read_output("out", out)?;
-    tensor.expect_type(types)?;
+    let tensor = Tensor::read_output("out", types, out)?;
     tensor.expect_shape(&like.shape, &format!("it is that of {}", like.name))?;
     Ok((tensor, Output::Array(out.clone())))
 }
@@ -99,8 +98,7 @@ fn forward<'py>(
     return_lse: bool,
     out: Given<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let given = Tensor::read("src", src)?;
-    given.expect_type(FORWARD)?;
+    let given = Tensor::read("src", FORWARD, src)?;
     let axis = resolve_axis(axis, &given)?;
     let operation = Operation::Softmax { algorithm, axis };
     let (dst, result) = output(out, &given, FORWARD)?;
@@ -124,10 +122,8 @@ fn backward<'py>(
     axis: i64,
     out: Given<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let gradient = Tensor::read("diff_dst", diff_dst)?;
-    gradient.expect_type(BACKWARD)?;
-    let given = Tensor::read("dst", dst)?;
-    given.expect_type(BACKWARD)?;
+    let gradient = Tensor::read("diff_dst", BACKWARD, diff_dst)?;
+    let given = Tensor::read("dst", BACKWARD, dst)?;
     gradient.expect_shape(&given.shape, "it is that of dst")?;
     let operation = Operation::Softmax { algorithm, axis: resolve_axis(axis, &given)? };
     let (diff_src, result) = output(out, &given, BACKWARD)?;

@@ -13,13 +13,10 @@ use pyo3::prelude::*;
 
 use crate::dlpack;
 use crate::numpy_array;
+use crate::wanted::{MAKE_CONTIGUOUS, NEW_CONTIGUOUS, Wanted};
 
 /// Sizes or strides of dimensions.
 pub(crate) type Dims = ArrayVec<usize, MAX_NDIMS>;
-
-/// What to do about strides that the library cannot use.
-pub(crate) const MAKE_CONTIGUOUS: &str =
-    "pass a contiguous copy: numpy.ascontiguousarray(...), or .contiguous() of a torch.Tensor";
 
 /// The library that an array belongs to; new arrays are made by the same one.
 #[derive(Clone, Copy, PartialEq)]
@@ -27,13 +24,6 @@ pub(crate) enum Library {
     Numpy,
     /// Any other library, through DLPack.
     Dlpack,
-}
-
-/// How elements of bool are read; only masks may have them.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Bools {
-    AreRefused,
-    AreBytes,
 }
 
 /// An argument of a call.
@@ -47,37 +37,46 @@ pub(crate) struct Tensor<'a, 'py> {
     pub(crate) shape: Dims,
     /// In elements. Strides of dimensions of size 0 or 1 are arbitrary.
     pub(crate) strides: Dims,
-    pub(crate) read_only: bool,
+    /// Whether the call writes it.
+    pub(crate) is_output: bool,
+    /// Why it cannot be written, and what to pass instead.
+    pub(crate) read_only: Option<&'static str>,
     /// Releases the memory that was lent through a DLPack capsule.
     pub(crate) lent: Option<ImportedDlpack>,
 }
 
 impl<'a, 'py> Tensor<'a, 'py> {
-    /// Reads an array.
-    pub(crate) fn read(name: &'static str, object: &'a Bound<'py, PyAny>) -> PyResult<Self> {
+    fn of(wanted: &Wanted<'_>, object: &'a Bound<'py, PyAny>) -> PyResult<Self> {
         if numpy_array::is_array(object) {
-            numpy_array::read(name, object, Bools::AreRefused)
+            numpy_array::read(wanted, object)
         } else {
-            dlpack::read(name, object, Bools::AreRefused)
+            dlpack::read(wanted, object)
         }
+    }
+
+    /// Reads an array with elements of one of these types.
+    pub(crate) fn read(
+        name: &'static str,
+        types: &[DataType],
+        object: &'a Bound<'py, PyAny>,
+    ) -> PyResult<Self> {
+        Self::of(&Wanted::input(name, types), object)
     }
 
     /// As [`read`](Self::read), for a mask: elements of bool are bytes of 0 and 1.
     pub(crate) fn read_mask(name: &'static str, object: &'a Bound<'py, PyAny>) -> PyResult<Self> {
-        if numpy_array::is_array(object) {
-            numpy_array::read(name, object, Bools::AreBytes)
-        } else {
-            dlpack::read(name, object, Bools::AreBytes)
-        }
+        Self::of(&Wanted::mask(name), object)
     }
 
     /// As [`read`](Self::read), for an array that is written.
-    pub(crate) fn read_output(name: &'static str, object: &'a Bound<'py, PyAny>) -> PyResult<Self> {
-        let tensor = Self::read(name, object)?;
-        if tensor.read_only {
-            return Err(PyValueError::new_err(format!(
-                "{name} is read-only: pass a writable array, such as a copy"
-            )));
+    pub(crate) fn read_output(
+        name: &'static str,
+        types: &[DataType],
+        object: &'a Bound<'py, PyAny>,
+    ) -> PyResult<Self> {
+        let tensor = Self::of(&Wanted::output(name, types), object)?;
+        if let Some(why) = tensor.read_only {
+            return Err(PyValueError::new_err(format!("{name} {why}")));
         }
         let repeats = |(&size, &stride): (&usize, &usize)| size > 1 && stride == 0;
         if tensor.len() > 0 && tensor.shape.iter().zip(&tensor.strides).any(repeats) {
@@ -116,12 +115,13 @@ impl<'a, 'py> Tensor<'a, 'py> {
         (first, first + (last + 1) * self.data_type.size())
     }
 
-    /// Rejects element types that are not in the list.
-    pub(crate) fn expect_type(&self, allowed: &[DataType]) -> PyResult<()> {
-        if allowed.contains(&self.data_type) {
+    /// Rejects elements that do not follow each other.
+    pub(crate) fn expect_dense(&self) -> PyResult<()> {
+        if self.is_dense() {
             return Ok(());
         }
-        Err(wrong_type(self.name, type_name(self.data_type), allowed))
+        let pass = if self.is_output { NEW_CONTIGUOUS } else { MAKE_CONTIGUOUS };
+        Err(PyValueError::new_err(format!("{} is not contiguous: {pass}", self.name)))
     }
 
     /// Rejects an element type other than that of `other`.
@@ -130,8 +130,14 @@ impl<'a, 'py> Tensor<'a, 'py> {
             return Ok(());
         }
         let (own, others) = (type_name(self.data_type), type_name(other.data_type));
+        let pass = match self.is_output {
+            true => {
+                format!("pass an array of {others}, and read the result from it after the call")
+            }
+            false => "convert one of them".to_owned(),
+        };
         Err(PyTypeError::new_err(format!(
-            "{} has elements of {own}, but {} of {others}: convert one of them",
+            "{} has elements of {own}, but {} of {others}: {pass}",
             self.name, other.name,
         )))
     }
@@ -167,17 +173,6 @@ pub(crate) fn type_name(data_type: DataType) -> &'static str {
     }
 }
 
-/// The error for an element type that an argument cannot have.
-pub(crate) fn wrong_type(name: &str, given: &str, allowed: &[DataType]) -> PyErr {
-    let names: Vec<_> = allowed.iter().map(|&data_type| type_name(data_type)).collect();
-    let (last, others) = names.split_last().expect("a type");
-    let list = match others {
-        [] => last.to_string(),
-        _ => format!("{} or {last}", others.join(", ")),
-    };
-    PyTypeError::new_err(format!("{name} has elements of {given}: convert them to {list}"))
-}
-
 /// A shape as Python prints it.
 pub(crate) fn tuple(shape: &[usize]) -> String {
     match shape {
@@ -190,11 +185,12 @@ pub(crate) fn tuple(shape: &[usize]) -> String {
 ///
 /// `unit` is the number of the given strides' units in an element: its size for strides in bytes.
 pub(crate) fn layout(
-    name: &str,
+    wanted: &Wanted<'_>,
     shape: impl ExactSizeIterator<Item = i64>,
     strides: impl Iterator<Item = i64>,
     unit: usize,
 ) -> PyResult<(Dims, Dims)> {
+    let (name, contiguous) = (wanted.name, wanted.contiguous());
     if shape.len() > MAX_NDIMS {
         return Err(PyValueError::new_err(format!(
             "{name} has {} dimensions; the maximum is {MAX_NDIMS}: reshape it",
@@ -210,13 +206,13 @@ pub(crate) fn layout(
         let step = usize::try_from(stride).map_err(|_| {
             PyValueError::new_err(format!(
                 "{name} runs backwards in dimension {dimension}, with a stride of {stride}: \
-                 {MAKE_CONTIGUOUS}"
+                 {contiguous}"
             ))
         })?;
         if !step.is_multiple_of(unit) {
             return Err(PyValueError::new_err(format!(
                 "{name} has a stride of {stride} bytes in dimension {dimension}, not a multiple of the \
-                 element size {unit}: {MAKE_CONTIGUOUS}"
+                 element size {unit}: {contiguous}"
             )));
         }
         sizes.push(size);
@@ -226,12 +222,14 @@ pub(crate) fn layout(
 }
 
 /// Rejects elements that are not aligned to their size.
-pub(crate) fn check_alignment(name: &str, data: *mut u8, data_type: DataType) -> PyResult<()> {
-    if data.addr().is_multiple_of(data_type.size()) {
+pub(crate) fn check_alignment(
+    wanted: &Wanted<'_>,
+    data: *mut u8,
+    data_type: DataType,
+) -> PyResult<()> {
+    let size = data_type.size();
+    if data.addr().is_multiple_of(size) {
         return Ok(());
     }
-    Err(PyValueError::new_err(format!(
-        "{name} is not aligned to its elements of {} bytes: pass a copy, such as {name}.copy()",
-        data_type.size(),
-    )))
+    Err(wanted.needs_copy(&format!("is not aligned to its elements of {size} bytes"), ".copy()"))
 }

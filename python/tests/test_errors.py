@@ -60,7 +60,7 @@ def test_element_types_that_an_argument_cannot_have():
         refused(TypeError, words, libnorm.rms_norm_backward, dy, x, ROWS)
     words = ["variance", "float64", "convert them to float32"]
     refused(TypeError, words, libnorm.rms_norm, X, variance=ROWS.astype(np.float64))
-    words = ["out[1]", "float64", "convert"]
+    words = ["out[1]", "float64", "pass an array of float32, bfloat16 or float16"]
     out = (None, np.empty(8), None)
     refused(TypeError, words, libnorm.rms_norm_backward, X, X, ROWS, COLS, out=out)
     words = ["out[2]", "float16", "out[1]", "float32"]
@@ -161,7 +161,7 @@ def test_statistics_come_in_pairs():
     refused(ValueError, ["mean is missing", "both"], libnorm.layer_norm, X, variance=ROWS)
 
 
-@pytest.mark.parametrize("epsilon", [-1.0, float("nan"), float("inf"), 1e39])
+@pytest.mark.parametrize("epsilon", [-1.0, float("nan"), float("inf")])
 def test_epsilon(epsilon):
     refused(ValueError, ["epsilon", "finite number of 0 or more"], libnorm.layer_norm, X, None, None, epsilon)
 
@@ -185,10 +185,7 @@ def test_tuples_of_results():
 def test_settings():
     for count in (-1, 256, 2**40):
         refused(ValueError, ["num_threads", str(count), "1 to 255"], libnorm.set_num_threads, count)
-    words = ["cpu_isa", "avx5", "portable, avx2, avx512, avx512_bf16, avx512_amx, neon, or None"]
-    refused(ValueError, words, libnorm.set_max_cpu_isa, "avx5")
-    foreign = "neon" if libnorm.get_cpu_isa() != "neon" else "avx2"
-    refused(NotImplementedError, [foreign, "another architecture"], libnorm.set_max_cpu_isa, foreign)
+    refused(ValueError, ["cpu_isa", "avx5", "pass one of portable, ", ", or None"], libnorm.set_max_cpu_isa, "avx5")
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
