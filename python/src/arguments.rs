@@ -31,17 +31,35 @@ pub(crate) fn described(value: &Bound<'_, PyAny>) -> String {
     format!("{} {name}", if is_spoken_with_vowel { "an" } else { "a" })
 }
 
+/// A number that the library receives as float32. It checks the number itself, but does not see whether it was finite.
+fn in_float32(name: &str, number: f64) -> PyResult<f64> {
+    if number.is_finite() && !(number as f32).is_finite() {
+        return Err(PyValueError::new_err(format!(
+            "{name} is {number:e}, more than float32 can hold: pass at most 3.4e38"
+        )));
+    }
+    Ok(number)
+}
+
 pub(crate) fn epsilon(value: &Bound<'_, PyAny>) -> PyResult<f64> {
-    convert(
-        "epsilon",
-        value,
-        "a number, such as 1e-5; scale and shift come before it, and there is no normalized_shape",
-    )
+    let pass =
+        "a number, such as 1e-5; scale and shift come before it, and there is no normalized_shape";
+    convert("epsilon", value, pass).and_then(|number| in_float32("epsilon", number))
 }
 
 /// As [`epsilon`], where groups of channels are normalized or a measure is taken.
 pub(crate) fn plain_epsilon(value: &Bound<'_, PyAny>) -> PyResult<f64> {
-    convert("epsilon", value, "a number, such as 1e-5")
+    let number = convert("epsilon", value, "a number, such as 1e-5")?;
+    in_float32("epsilon", number)
+}
+
+pub(crate) fn magnitude(value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let number = convert("magnitude", value, "a number, the second result of rope_frequencies")?;
+    in_float32("magnitude", number)
+}
+
+pub(crate) fn shift(value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    in_float32("shift", convert("shift", value, "a number, which is added to up")?)
 }
 
 /// Defines a function for each parameter that converts its value: its type, and what to pass.
@@ -49,6 +67,16 @@ macro_rules! parameters {
     ($($name:ident: $type:ty, $pass:literal;)*) => {$(
         pub(crate) fn $name(value: &Bound<'_, PyAny>) -> PyResult<$type> {
             convert(stringify!($name), value, $pass)
+        }
+    )*};
+}
+
+/// As `parameters`, for optional numbers that become float32.
+macro_rules! numbers {
+    ($($name:ident: $pass:literal;)*) => {$(
+        pub(crate) fn $name(value: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
+            let number: Option<f64> = convert(stringify!($name), value, $pass)?;
+            number.map(|number| in_float32(stringify!($name), number)).transpose()
         }
     )*};
 }
@@ -73,11 +101,17 @@ names! {
     strategy: &'a str, "the name of a strategy, such as \"entropy\"";
 }
 
+numbers! {
+    alpha: "a number";
+    beta: "a number";
+    limit: "a number above 0, or None for no limit";
+    scale: "a number, the factor of the products, or None for 1/sqrt(D)";
+    soft_cap: "a number, or None for no cap";
+}
+
 parameters! {
-    alpha: Option<f64>, "a number";
     axis: i64, "an int, the one dimension of the rows";
     base: f64, "a number above 1, such as 10000.0";
-    beta: Option<f64>, "a number";
     data_only: bool, "True or False";
     exact: bool, "True or False";
     global_stats: bool, "True or False";
@@ -89,8 +123,6 @@ parameters! {
     layer: usize, "an int, 0 or more";
     layers: usize, "an int above 0, the number of layers of the model";
     length: usize, "an int, the number of tokens";
-    limit: Option<f64>, "a number above 0, or None for no limit";
-    magnitude: f64, "a number, the second result of rope_frequencies";
     max_step: Option<usize>, "an int, or None for no limit";
     max_window: usize, "an int, 1 or more";
     measured: Option<f64>, "a number, such as float(entropy.mean())";
@@ -106,12 +138,9 @@ parameters! {
     rms: bool, "True or False";
     rotary_dims: usize, "an even int, the elements of a head that are rotated";
     row: Option<usize>, "an int, 0 or more, or None for all rows";
-    scale: Option<f64>, "a number, the factor of the products, or None for 1/sqrt(D)";
     sequence: i64, "the number that new_sequence or fork returned";
     sequences: usize, "an int above 0, the most sequences at a time";
-    shift: f64, "a number, which is added to up";
     smoothing: f64, "a number above 0, at most 1";
-    soft_cap: Option<f64>, "a number, or None for no cap";
     step_tokens: Option<usize>, "an int above 0, the most rows of a step";
     tokens: Option<usize>, "an int above 0, the most tokens of a sequence";
     value_size: Option<usize>, "an int above 0, the elements in a head of values";

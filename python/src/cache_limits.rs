@@ -85,6 +85,19 @@ pub(crate) fn no_page(message: &str) -> PyErr {
     ))
 }
 
+/// Refuses a ring without a window, and a window of anything else.
+pub(crate) fn check_window(is_ring: bool, is_given: bool) -> PyResult<()> {
+    match (is_ring, is_given) {
+        (true, false) => Err(PyValueError::new_err(
+            "window is missing, but a ring keeps the tokens of one: pass window=(\"with_self\", W)",
+        )),
+        (false, true) => Err(PyValueError::new_err(
+            "window is for a ring: pass kind=\"ring\", or leave window out and pass it to attend",
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// The value of a parameter without a default.
 pub(crate) fn needed<T>(name: &str, value: Option<T>) -> PyResult<T> {
     value.ok_or_else(|| PyTypeError::new_err(format!("{name} is missing: {EXAMPLE}")))

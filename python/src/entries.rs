@@ -77,8 +77,8 @@ unsafe extern "C" fn plain<const N: usize>(
     }
 }
 
-/// Replaces the current exception if the call had keywords that the function does not have, or too many arguments
-/// without names.
+/// Replaces the current exception if the call had keywords that the function does not have, too many arguments
+/// without names, or too few.
 ///
 /// # Safety
 /// Python's lock is held, an exception is set, and `keywords` is a tuple of names, a dict or null.
@@ -100,7 +100,14 @@ unsafe fn explain(signature: &Signature, unnamed: ffi::Py_ssize_t, keywords: *mu
     });
     let given: Vec<String> = names.and_then(Result::ok).unwrap_or_default();
     let unnamed = usize::try_from(unnamed).unwrap_or(0);
+    let missing = || match &error {
+        Some(error) if error.is_instance_of::<PyTypeError>(py) => {
+            signature.missing(&error.value(py).to_string())
+        }
+        _ => None,
+    };
     let message = signature.unknown(&given).or_else(|| signature.too_many(unnamed));
+    let message = message.or_else(missing);
     match (message, error) {
         (Some(message), _) => PyTypeError::new_err(message).restore(py),
         (None, Some(error)) => error.restore(py),

@@ -5,10 +5,8 @@ use pyo3::exceptions::{PyMemoryError, PyNotImplementedError, PyRuntimeError, PyV
 use pyo3::prelude::*;
 
 /// How messages begin in C, and in Python; the first that fits counts.
-const BEGINNINGS: [(&str, &str); 12] = [
+const BEGINNINGS: [(&str, &str); 10] = [
     ("flags: scale_plus_one needs use_scale", "scale_plus_one needs scale"),
-    ("attr: a partial norm needs the flag rms_norm", "partial needs RMS normalization"),
-    ("attr: a partial norm", "partial: a partial norm"),
     ("attr: ", ""),
     ("flags: ", ""),
     ("alg_kind: eltwise_", "function: "),

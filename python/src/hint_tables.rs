@@ -155,6 +155,10 @@ pub(crate) const KEYWORDS: &[(&[&str], &[Meaning])] = &[
     (&["min", "min_val", "min_value", "a_min"], &[is_in("eltwise", "alpha"), is("min_window")]),
     (&["max", "max_val", "max_value", "a_max"], &[is_in("eltwise", "beta"), is("max_window")]),
     (&["exponent"], &[is_in("eltwise", "beta")]),
+    (
+        &["temperature", "temp", "tau"],
+        &[say("softmax", "there is none: divide src by it before the call")],
+    ),
     // Attention.
     (
         &["is_causal", "use_causal_mask", "causal_mask"],
@@ -274,6 +278,46 @@ pub(crate) const KEYWORDS: &[(&[&str], &[Meaning])] = &[
     (&["n", "threads", "num"], &[is("num_threads")]),
 ];
 
+/// Parameters without a default: a part of the name of the function, the parameter, and what to pass.
+pub(crate) const NEEDED: &[(&str, &str, &str)] = &[
+    (
+        "rope",
+        "pairing",
+        "\"interleaved\", \"half_split\" as for Hugging Face's models, or \"half_split_of_head\"",
+    ),
+    (
+        "rope",
+        "positions",
+        "an int32 or int64 array with the dimensions of src without the last, or 1",
+    ),
+    ("layer_norm_backward", "mean", "the array that layer_norm_training returned"),
+    ("layer_norm_backward", "variance", "the array that layer_norm_training returned"),
+    ("rms_norm_backward", "variance", "the array that rms_norm_training returned"),
+    (
+        "group_norm_backward",
+        "mean",
+        "the array that group_norm_training returned, or None with rms=True",
+    ),
+    ("group_norm_backward", "variance", "the array that group_norm_training returned"),
+    ("group_norm", "groups", "an int, a divisor of the number of channels"),
+    ("attention_backward", "dst", "the result of attention"),
+    ("attention_backward", "lse", "the array that attention returns with return_lse=True"),
+    ("softmax_backward", "dst", "the result of the forward function"),
+    (
+        "norm_quantized",
+        "out",
+        "an array of int8, uint8, float8_e4m3fn or float8_e5m2, of the shape of src",
+    ),
+    ("eltwise", "function", "the name of a function, such as \"relu\""),
+    ("binary", "function", "the name of a function, such as \"add\""),
+    ("adaptive_window", "length", "the number of tokens in the sequence"),
+    (
+        "adaptive_window",
+        "strategy",
+        "\"fixed\", \"length\", \"entropy\", \"entropy_over_4\" or \"perplexity\"",
+    ),
+];
+
 /// Values; what they are here, which counts only if it is a value of the parameter; and what to add.
 pub(crate) const VALUES: &[(&[&str], &str, &str)] = &[
     // Functions.
@@ -319,6 +363,7 @@ pub(crate) const VALUES: &[(&[&str], &str, &str)] = &[
     (&["llama"], "llama3", ""),
     // Attention and its cache.
     (&["upper_left"], "top_left", ""),
+    (&["left", "before"], "before_self", ""),
     (&["lower_right"], "bottom_right", ""),
     (&["static"], "contiguous", ""),
     (&["dynamic", "block"], "paged", ""),

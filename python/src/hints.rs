@@ -1,7 +1,7 @@
 //! What a wrong keyword or a wrong name probably means: the names that PyTorch, Keras, JAX and others use, and spelling
 //! mistakes.
 
-use crate::hint_tables::{KEYWORDS, Meaning, VALUES};
+use crate::hint_tables::{KEYWORDS, Meaning, NEEDED, VALUES};
 
 /// A function, as far as the hints need it.
 pub(crate) struct Signature {
@@ -54,6 +54,20 @@ impl Signature {
             all => format!("its keywords are {}", all.join(", ")),
         };
         Some(format!("{}() has no {names}{hints}; {own}", self.name))
+    }
+
+    /// The message about arguments that are missing, if `said`, that of pyo3, is about them.
+    pub(crate) fn missing(&self, said: &str) -> Option<String> {
+        let list = said.strip_prefix(&self.name)?.strip_prefix("() missing ")?;
+        // The names are in quotation marks.
+        let names: Vec<&str> = list.split('\'').skip(1).step_by(2).collect();
+        let pass = names.iter().map(|name| {
+            let mut rows = NEEDED.iter();
+            let row = rows.find(|(part, own, _)| self.name.contains(part) && own == name);
+            row.map_or_else(|| (*name).to_owned(), |(.., what)| format!("{name}, {what}"))
+        });
+        let (function, pass) = (&self.name, pass.collect::<Vec<_>>().join("; "));
+        Some(format!("{function}() needs {}: pass {pass}", names.join(", ")))
     }
 
     /// The message about more arguments without names than the function has.

@@ -19,7 +19,7 @@ use crate::attention_arguments::{FLOATS, Keywords, four};
 use crate::attention_call::{Call, Keys};
 use crate::cache_arguments::{Rows4, data_type, each, numbers};
 use crate::cache_attend::{Attend, longest, sequences as all_of};
-use crate::cache_limits::{Limits, needed, no_page, refuse};
+use crate::cache_limits::{Limits, check_window, needed, no_page, refuse};
 use crate::cache_rope::Rotated;
 use crate::call::Given;
 use crate::elementwise::named;
@@ -156,11 +156,7 @@ impl PyKvCache {
                 "page_size is given, but a contiguous cache has a page for each sequence: leave it out",
             ));
         }
-        if (kind == 2) != window.is_some() {
-            return Err(PyValueError::new_err(
-                "window is for a ring, which needs it: pass kind=\"ring\" and window=(\"with_self\", W)",
-            ));
-        }
+        check_window(kind == 2, window.is_some())?;
         let build = || {
             let engine = Engine::cpu()?;
             let page = page_size.unwrap_or(PAGE);
@@ -377,7 +373,8 @@ impl PyKvCache {
         done.map_err(PyValueError::new_err)
     }
 
-    /// Attention of queries to the keys and values of a layer; see attention.
+    /// Attention of queries to the keys and values of a layer; see attention. A query that sees no key gives zeros:
+    /// with "bottom_right", those of q that are more than the sequence has tokens.
     ///
     /// Parameters
     /// ----------

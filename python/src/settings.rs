@@ -1,7 +1,8 @@
 //! Settings of the process, and information about the library.
 
+use norm_rs::ErrorKind;
 use norm_rs::info::{self, CpuIsa};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::arguments;
@@ -17,6 +18,17 @@ const ISAS: [(&str, CpuIsa); 6] = [
     ("avx512_amx", CpuIsa::Avx512Amx),
     ("neon", CpuIsa::Neon),
 ];
+
+/// The names of those that can be the limit on this machine.
+fn names_here() -> String {
+    let foreign = |isa| match isa {
+        CpuIsa::Portable => false,
+        CpuIsa::Neon => !cfg!(target_arch = "aarch64"),
+        _ => !cfg!(target_arch = "x86_64"),
+    };
+    let names = ISAS.iter().filter(|(_, isa)| !foreign(*isa)).map(|(name, _)| *name);
+    names.collect::<Vec<_>>().join(", ")
+}
 
 /// Sets the number of threads that a call may use, including the calling one: 1 to 255.
 ///
@@ -60,11 +72,17 @@ pub(crate) fn set_max_cpu_isa(
     let isa = cpu_isa.map(|given| {
         let found = ISAS.iter().find(|(name, _)| *name == given);
         found.map(|(_, isa)| *isa).ok_or_else(|| {
-            let names = ISAS.map(|(name, _)| name).join(", ");
+            let names = names_here();
             PyValueError::new_err(format!("cpu_isa is {given:?}: pass one of {names}, or None"))
         })
     });
-    info::set_max_cpu_isa(isa.transpose()?).map_err(|error| to_python(&error))
+    info::set_max_cpu_isa(isa.transpose()?).map_err(|error| match (error.kind(), cpu_isa) {
+        (ErrorKind::Unimplemented, Some(given)) => PyNotImplementedError::new_err(format!(
+            "cpu_isa is {given:?}, which is of another architecture than this machine: pass one of {}, or None",
+            names_here()
+        )),
+        _ => to_python(&error),
+    })
 }
 
 /// The instruction set that a call would use now.

@@ -12,18 +12,40 @@ use crate::errors::to_python;
 /// The window that a tuple describes, and the number of first keys that are visible besides it.
 pub(crate) fn window(given: Given<'_, '_>) -> PyResult<(Window, usize)> {
     let Some(given) = given else { return Ok((Window::None, 0)) };
-    let plain = given.extract::<(String, usize)>().map(|(kind, keys)| (kind, keys, 0));
-    let found = match plain.or_else(|_| given.extract::<(String, usize, usize)>()) {
-        Ok((kind, keys, first)) if kind == "with_self" => Some((Window::WithSelf(keys), first)),
-        Ok((kind, keys, first)) if kind == "before_self" => Some((Window::BeforeSelf(keys), first)),
-        _ => None,
+    let plain = given.extract::<(String, i64)>().map(|(kind, keys)| (kind, keys, 0));
+    let Ok((kind, keys, first)) = plain.or_else(|_| given.extract::<(String, i64, i64)>()) else {
+        return Err(no_window(given));
     };
-    found.ok_or_else(|| {
-        PyValueError::new_err(
-            "window is neither None nor a tuple of a kind and a width: pass (\"with_self\", W) for the W keys up to a query's own, or \
-             (\"before_self\", W) for W keys before it; a third number is that of first keys that are seen too",
-        )
-    })
+    let with_self = named("window[0]", &kind, &[("with_self", true), ("before_self", false)])?;
+    let numbers = (usize::try_from(keys), usize::try_from(first));
+    match (with_self, numbers) {
+        (true, (Ok(keys @ 1..), Ok(first))) => Ok((Window::WithSelf(keys), first)),
+        (false, (Ok(keys), Ok(first))) => Ok((Window::BeforeSelf(keys), first)),
+        _ => Err(PyValueError::new_err(format!(
+            "window is {}: pass a width of 1 or more after \"with_self\", of 0 or more after \"before_self\", \
+             and 0 or more first keys",
+            given.repr()?
+        ))),
+    }
+}
+
+/// The error for what is no window: perhaps it is flash-attention's, of keys before and after a query's own.
+fn no_window(given: &Bound<'_, PyAny>) -> PyErr {
+    let elsewhere = match given.extract::<(i64, i64)>() {
+        Ok((left @ ..0, right @ ..0)) => {
+            format!("window is ({left}, {right}): pass None, with which all keys are seen")
+        }
+        Ok((left @ ..0, 0)) => format!("window is ({left}, 0): pass None, and causal"),
+        Ok((left, 0)) => format!("window is ({left}, 0): pass (\"before_self\", {left})"),
+        Ok((left, right)) => format!(
+            "window is ({left}, {right}), but a window has no keys after a query's own: pass a mask"
+        ),
+        Err(_) => "window is neither None nor a tuple of a kind and a width: pass (\"with_self\", W) for the W keys \
+                   up to a query's own, or (\"before_self\", W) for W keys before it; a third number is that of first \
+                   keys that are seen too"
+            .to_owned(),
+    };
+    PyValueError::new_err(elsewhere)
 }
 
 /// The width of a sliding window for the next step of a model.

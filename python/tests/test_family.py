@@ -232,8 +232,8 @@ def test_errors():
     refused(ValueError, ["gate", "(5, 40)", "(3, 5, 40)", "src"], libnorm.rms_norm, X, gate=G[0])
     refused(TypeError, ["gate", "float64"], libnorm.rms_norm, X, gate=f64(G))
     refused(ValueError, ["partial is 0"], libnorm.rms_norm, X, partial=0)
-    refused(ValueError, ["partial: ", "41", "40"], libnorm.rms_norm, X, partial=41)
-    refused(ValueError, ["partial needs RMS normalization"], libnorm.layer_norm, X, partial=4)
+    refused(ValueError, ["partial is 41", "40"], libnorm.rms_norm, X, partial=41)
+    refused(ValueError, ["partial is 4, but only RMS normalization has it"], libnorm.layer_norm, X, partial=4)
     refused(ValueError, ["residual", "(3, 5)", "src"], libnorm.add_rms_norm, X, X[..., 0])
     words = ["out must be a tuple (dst, sum)"]
     refused(TypeError, words, libnorm.add_rms_norm, X, Y, out=np.empty_like(X))
