@@ -6,6 +6,7 @@ use std::ptr;
 
 use norm_sys as sys;
 
+use crate::data_type::DataType;
 use crate::error::{Error, Result};
 use crate::memory::{Access, Memory};
 
@@ -88,11 +89,11 @@ args! {
     /// The positions of tokens.
     Positions = sys::NORM_ARG_POSITIONS, "positions";
     /// Radians per position, for each pair.
-    RopeFrequencies = sys::NORM_ARG_ROPE_FREQUENCIES, "rope_frequencies";
+    RopeFrequencies = sys::NORM_ARG_ROPE_FREQUENCIES, "frequencies";
     /// The cosines of each position.
-    RopeCos = sys::NORM_ARG_ROPE_COS, "rope_cos";
+    RopeCos = sys::NORM_ARG_ROPE_COS, "cos";
     /// The sines of each position.
-    RopeSin = sys::NORM_ARG_ROPE_SIN, "rope_sin";
+    RopeSin = sys::NORM_ARG_ROPE_SIN, "sin";
     /// The rows of the destination that tokens are written to.
     Slots = sys::NORM_ARG_SLOTS, "slots";
     /// The gradient with respect to the second source.
@@ -218,6 +219,24 @@ impl Arg {
             (Self::KeyOffsets, _) => "with key_offsets()",
             (Self::PageTable, _) => "with page_table()",
             (Self::Entropy, _) => "with entropy()",
+        }
+    }
+
+    /// How to build a primitive of layer normalization for the type of a memory, after the message that it has another.
+    pub(crate) fn builder_of_type(
+        self,
+        given: Option<DataType>,
+        own: Option<DataType>,
+    ) -> &'static str {
+        match self {
+            _ if given == own => "",
+            Self::Scale | Self::Shift => {
+                ", or build a layer normalization with scale_shift_type of the memory's"
+            }
+            Self::DiffScale | Self::DiffShift => {
+                ", or build a layer normalization with diff_scale_shift_type of the memory's"
+            }
+            _ => "",
         }
     }
 

@@ -65,6 +65,21 @@ impl DataType {
         (epsilon > 0.0).then_some(epsilon as f32)
     }
 
+    /// The type in Rust that is an [`Element`] of this type, if there is one.
+    pub(crate) fn rust_name(self) -> Option<&'static str> {
+        match self {
+            Self::F32 => Some("f32"),
+            Self::F64 => Some("f64"),
+            Self::S8 => Some("i8"),
+            Self::U8 => Some("u8"),
+            Self::S32 => Some("i32"),
+            Self::S64 => Some("i64"),
+            Self::F16 if cfg!(feature = "half") => Some("f16"),
+            Self::Bf16 if cfg!(feature = "half") => Some("bf16"),
+            _ => None,
+        }
+    }
+
     pub(crate) fn to_c(self) -> sys::norm_data_type_t {
         match self {
             Self::F16 => sys::norm_f16,

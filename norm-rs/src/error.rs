@@ -161,7 +161,8 @@ fn translated(sentence: &str) -> Option<(String, String)> {
     let message = match of_rope {
         Some((_, rust)) => (*rust).to_owned(),
         None => map_words(rest, |word| match word.strip_prefix("NORM_ARG_") {
-            Some(arg) => arg.to_lowercase(),
+            // Its name among the arguments of execution.
+            Some(arg) => arg.strip_prefix("ROPE_").unwrap_or(arg).to_lowercase(),
             None => match RENAMED.iter().chain(&WORDS).find(|(c, _)| *c == word) {
                 Some((_, rust)) => (*rust).to_owned(),
                 None => word.strip_suffix("_desc").unwrap_or(word).to_owned(),

@@ -127,7 +127,7 @@ impl Memory<'static> {
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): the number's type is not
     /// the memory's, or the memory is not a host scalar.
     pub fn set_host_scalar<T: Element>(&mut self, value: T) -> Result<()> {
-        self.has_type::<T>()?;
+        self.has_type::<T>("set_host_scalar")?;
         let value = ptr::from_ref(&value).cast();
         // SAFETY: the memory is valid and borrowed exclusively. The number is copied, and has the
         // memory's type.
@@ -198,7 +198,7 @@ impl<'a> Memory<'a> {
     /// # Errors
     /// As [`Memory::as_slice`].
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T]> {
-        self.has_type::<T>()?;
+        self.has_type::<T>("as_mut_slice")?;
         let len = self.len();
         if len == 0 {
             return Ok(&mut []);
@@ -288,7 +288,7 @@ impl<A: Access> Memory<'_, A> {
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): the element type is not
     /// the memory's.
     pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
-        self.has_type::<T>()?;
+        self.has_type::<T>("as_slice")?;
         let len = self.len();
         if len == 0 {
             return Ok(&[]);
@@ -322,17 +322,25 @@ impl<A: Access> Memory<'_, A> {
         self.handle.as_ptr()
     }
 
-    fn has_type<T: Element>(&self) -> Result<()> {
-        match self.data_type {
-            Some(own) if own != T::DATA_TYPE => Err(Error::invalid(
+    /// Rejects another element type than the memory's in a method.
+    fn has_type<T: Element>(&self, method: &str) -> Result<()> {
+        let Some(own) = self.data_type.filter(|own| *own != T::DATA_TYPE) else { return Ok(()) };
+        let given = T::DATA_TYPE;
+        Err(match own.rust_name() {
+            Some(name) => Error::invalid(
                 "T",
                 format_args!(
-                    "is {}, but the tensor's elements are {own}; name that type",
-                    T::DATA_TYPE
+                    "is {given}, but the tensor's elements are {own}; call {method}::<{name}>"
                 ),
-            )),
-            _ => Ok(()),
-        }
+            ),
+            None => Error::invalid(
+                "T",
+                format_args!(
+                    "is {given}, but the tensor's elements are {own}, which no type in Rust stands for; create the memory \
+                     over bytes of your own with from_raw"
+                ),
+            ),
+        })
     }
 }
 

@@ -256,8 +256,10 @@ impl Primitive {
             return Err(Error::invalid(
                 arg.name(),
                 format_args!(
-                    "is {}, not {}; arg_desc(Arg::{arg:?}) is its descriptor",
-                    *given, *desc
+                    "is {}, not {}; pass memory of that descriptor, which arg_desc(Arg::{arg:?}) returns{}",
+                    *given,
+                    *desc,
+                    arg.builder_of_type(given.data_type(), desc.data_type())
                 ),
             ));
         }

@@ -50,7 +50,10 @@ fn in_python(message: &str) -> String {
     };
     // The constant of an argument, in lower case, is the name of the parameter.
     let message = match message.strip_prefix("args: NORM_ARG_").and_then(|m| m.split_once(':')) {
-        Some((argument, rest)) => format!("{}:{rest}", argument.to_lowercase()),
+        Some((argument, rest)) => {
+            let argument = argument.strip_prefix("ROPE_").unwrap_or(argument);
+            format!("{}:{rest}", argument.to_lowercase())
+        }
         None => message.to_owned(),
     };
     let begins =

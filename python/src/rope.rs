@@ -108,7 +108,7 @@ impl<'a, 'py> Angles<'a, 'py> {
             None if !fits => format!(
                 "the last dimension of {name} is {head}, odd: pass an even rotary_dims, 2 to {most}"
             ),
-            _ if pairing == Pairing::HalfSplitOfHead && head % 2 != 0 => format!(
+            _ if pairing == Pairing::HalfSplitOfHead && !head.is_multiple_of(2) => format!(
                 "pairing is {:?}, but the last dimension of {name} is {head}: pass heads of an even number of elements",
                 self.pairing
             ),

@@ -104,8 +104,13 @@ fn along<S: Float, P: Parameter, D: Float>(
     epsilon: f32,
 ) -> Result<()> {
     let Some(&len) = dims.get(axis) else {
-        let count = dims.len();
-        return Err(Error::invalid("axis", format_args!("is {axis}; dims has {count} dimensions")));
+        return Err(match dims.len() {
+            0 => Error::invalid("dims", "has no dimensions; pass at least one"),
+            count => Error::invalid(
+                "axis",
+                format_args!("is {axis}, but dims has {count} dimensions; pass 0 to {}", count - 1),
+            ),
+        });
     };
     // Joins the dimensions before the axis, and those after it.
     let (outer, inner) = (product_of(&dims[..axis])?, product_of(&dims[axis + 1..])?);

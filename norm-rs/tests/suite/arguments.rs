@@ -280,8 +280,15 @@ fn messages_say_what_to_change() {
     let mut short = memory(&engine, &[1, 3], &[1f32; 3]);
     said(
         plain.execute(&stream, ForwardArgs::new(&rows, &mut short)),
-        "dst is f32 [1, 3] strides [3, 1], not f32 [2, 3] strides [3, 1]; arg_desc(Arg::Dst) is its \
-         descriptor",
+        "dst is f32 [1, 3] strides [3, 1], not f32 [2, 3] strides [3, 1]; pass memory of that descriptor, which \
+         arg_desc(Arg::Dst) returns",
+    );
+    let scaled = Forward::inference(&engine, &desc).flags(Flags::SCALE).build().unwrap();
+    let halves = memory(&engine, &[3], &[norm_rs::bf16::ZERO; 3]);
+    said(
+        scaled.execute(&stream, ForwardArgs::new(&rows, &mut dst).scale(&halves)),
+        "scale is bf16 [3] strides [1], not f32 [3] strides [1]; pass memory of that descriptor, which \
+         arg_desc(Arg::Scale) returns, or build a layer normalization with scale_shift_type of the memory's",
     );
     said(
         plain.primitive().execute(&stream, Args::new()),
@@ -331,7 +338,22 @@ fn messages_say_what_to_change() {
     said(dst.copy_from_slice(&[1f32; 7]), "elements has 7 elements; pass 6, as the memory has");
     said(
         dst.as_slice::<norm_rs::bf16>(),
-        "T is bf16, but the tensor's elements are f32; name that type",
+        "T is bf16, but the tensor's elements are f32; call as_slice::<f32>",
+    );
+    said(
+        dst.as_mut_slice::<i8>().map(|_| ()),
+        "T is s8, but the tensor's elements are f32; call as_mut_slice::<f32>",
+    );
+    let whole = MemoryDesc::dense(&[2], DataType::S8).unwrap();
+    said(
+        Memory::new(&engine, &whole).unwrap().as_slice::<u8>(),
+        "T is u8, but the tensor's elements are s8; call as_slice::<i8>",
+    );
+    let narrow = MemoryDesc::dense(&[2], DataType::F8E4m3).unwrap();
+    said(
+        Memory::new(&engine, &narrow).unwrap().as_slice::<u8>(),
+        "T is u8, but the tensor's elements are f8_e4m3, which no type in Rust stands for; create the memory over bytes of \
+         your own with from_raw",
     );
     said(
         MemoryDesc::with_strides(&[2, 3], DataType::F32, &[1]),

@@ -1,5 +1,6 @@
 //! Rope compared with f64 loops: directions, pairings, tables, slots, weights, and refusals.
 
+use norm_rs::primitive::Arg;
 use norm_rs::rope::{
     Backward, BackwardArgs, Forward, ForwardArgs, Norm, Pairing, Scaling, frequencies, permute,
 };
@@ -196,6 +197,16 @@ fn wrong_problems_are_refused() -> Result<()> {
     let args = ForwardArgs::in_place(&mut both, &positions).frequencies(&angles);
     let error = rope.execute(&Stream::new(&engine)?, args).expect_err("below 0");
     assert_eq!(error.argument(), Some("positions"), "{error}");
+    // Arguments have the names of the methods that pass them.
+    let mut dst = Memory::new(&engine, &heads)?;
+    let args = ForwardArgs::new(&both, &mut dst, &positions);
+    let error = rope.execute(&Stream::new(&engine)?, args).expect_err("no frequencies");
+    let expected = "frequencies is missing; it is an input: pass it with frequencies()";
+    assert_eq!((error.to_string().as_str(), error.argument()), (expected, Some("frequencies")));
+    assert_eq!(
+        [Arg::RopeFrequencies, Arg::RopeCos, Arg::RopeSin].map(Arg::name),
+        ["frequencies", "cos", "sin"]
+    );
     assert!(frequencies(Scaling::Yarn(&[4.0]), 8, 1e4).is_err());
     assert!(frequencies(Scaling::None, 7, 1e4).is_err());
     Ok(())

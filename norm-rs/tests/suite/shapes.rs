@@ -94,6 +94,9 @@ fn what_does_not_fit_is_refused() {
         assert_eq!((error.kind(), error.argument()), (ErrorKind::InvalidArguments, Some(argument)));
     };
     refused(norm_rs::layer_norm_axis(&src, &[3, 4], 2, none, None, 0.0, &mut dst), "axis");
+    let error = norm_rs::layer_norm_axis(&src, &[3, 4], 2, none, None, 0.0, &mut dst).unwrap_err();
+    assert_eq!(error.to_string(), "axis is 2, but dims has 2 dimensions; pass 0 to 1");
+    refused(norm_rs::layer_norm_axis(&src, &[], 0, none, None, 0.0, &mut dst), "dims");
     refused(norm_rs::layer_norm_axis(&src, &[3, 5], 1, none, None, 0.0, &mut dst), "src");
     refused(norm_rs::rms_norm_axis(&src, &[3, 4], 1, none, None, 0.0, &mut dst[1..]), "dst");
     let short = Some(&[1f32; 3][..]);
