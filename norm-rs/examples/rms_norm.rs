@@ -1,4 +1,4 @@
-//! RMS normalization in one line: `cargo run -p norm-rs --example rms_norm`.
+//! RMS normalization in one line: `cargo run --release -p norm-rs --example rms_norm`.
 
 fn main() -> norm_rs::Result<()> {
     let src = [3.0f32, -1.0, 2.0, 5.0, 0.5, 1.0]; // two rows of three

@@ -1,5 +1,5 @@
 //! Trains scale and shift of a normalization layer: forward, loss, backward, update, with objects that
-//! are created once and used in every step. `cargo run -p norm-rs --example training_step`.
+//! are created once and used in every step. `cargo run --release -p norm-rs --example training_step`.
 
 use norm_rs::layer_normalization::{Backward, BackwardArgs, Flags, Forward, ForwardArgs};
 use norm_rs::{DataType, Engine, Memory, MemoryDesc, Result, Stream};
