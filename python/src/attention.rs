@@ -148,6 +148,11 @@ pub(crate) fn forward(return_lse: bool) -> PropKind {
 /// (diff_q, diff_k, diff_v), with sinks also diff_sinks, and with return_diff_mask also
 /// diff_mask, in this order: new arrays of the libraries and element types of q, k, v, sinks and mask.
 /// Gradients of shared heads of k and v are sums.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (diff_dst, q, k, v, dst, lse, *, causal=None, window=None, scale=None, soft_cap=None, sinks=None,
                     alibi_slopes=None, mask=None, query_lengths=None, key_lengths=None, query_offsets=None,

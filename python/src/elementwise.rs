@@ -135,6 +135,11 @@ pub(crate) fn run(
 /// Returns
 /// -------
 /// out, or a new array of the library, shape and element type of src.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (src, function, alpha=None, beta=None, *, out=None))]
 pub(crate) fn eltwise<'py>(
@@ -169,6 +174,11 @@ pub(crate) fn eltwise<'py>(
 /// Returns
 /// -------
 /// out, or a new array of the library, shape and element type of src.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (diff_dst, src, function, alpha=None, beta=None, *, out=None))]
 pub(crate) fn eltwise_backward<'py>(
@@ -221,6 +231,11 @@ fn number_error(
 /// Returns
 /// -------
 /// out, or a new array of the library and element type of src0.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (src0, src1, function, *, out=None))]
 pub(crate) fn binary<'py>(

@@ -50,6 +50,11 @@ fn memory(engine: &Engine, tensor: &Tensor<'_, '_>) -> norm_rs::Result<Memory<'s
 ///     smallest_ratio and its row; scale_mean, scale_rms and the correlation of abs(scale) with the size of the
 ///     elements; rms_out, amplification (rms_out / rms_in); warnings, a list of names; report, a text of
 ///     several lines that lists the remedies and their effect.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (src, scale=None, epsilon=1e-5, *, rms=true, row=None))]
 pub(crate) fn explain<'py>(

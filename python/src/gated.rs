@@ -116,6 +116,11 @@ fn inputs<'a, 'py>(
 /// Returns
 /// -------
 /// out, or a new array of the library and element type of src.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (src, up=None, *, activation="swish", packing=None, alpha=None, limit=None, shift=0.0, out=None))]
 #[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
@@ -158,6 +163,11 @@ pub(crate) fn gated<'py>(
 /// -------
 /// diff_src, or (diff_gate, diff_up) if up was given: new arrays of the library and element type of src. The
 /// gradient is 0 beyond the limits.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (diff_dst, src, up=None, *, activation="swish", packing=None, alpha=None, limit=None, shift=0.0))]
 #[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]

@@ -185,6 +185,11 @@ fn norm(rms: bool) -> Flags {
 /// Returns
 /// -------
 /// out, or a new array of the library, shape and element type of src.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (src, groups, scale=None, shift=None, epsilon=1e-5, *, rms=false, mean=None, variance=None,
                     out=None))]
@@ -235,6 +240,11 @@ pub(crate) fn group_norm<'py>(
 /// -------
 /// (dst, mean, variance), with rms (dst, variance)
 ///     mean and variance are float32 of shape (N, groups).
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (src, groups, scale=None, shift=None, epsilon=1e-5, *, rms=false, out=None))]
 pub(crate) fn group_norm_training<'py>(
@@ -289,6 +299,11 @@ pub(crate) fn group_norm_training<'py>(
 /// -------
 /// (diff_src, diff_scale, diff_shift)
 ///     None for the gradient of a parameter that was not passed, and with data_only.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (diff_dst, src, groups, mean, variance, scale=None, shift=None, epsilon=1e-5, *, rms=false,
                     global_stats=false, data_only=false, out=None))]

@@ -33,9 +33,8 @@ const PAGE: usize = 16;
 /// A cache of the keys and values of several sequences in all layers of a model.
 ///
 /// One step of a model is extend, and then write and attend for each layer. Keys and values are stored in pages
-/// of several tokens. A token has the same bits as with attention on plain arrays. A full cache raises
-/// MemoryError; a call that fails changes nothing. Several threads may use one cache; their calls wait for each
-/// other.
+/// of several tokens. A token has the same bits as with attention on plain arrays. A call that fails changes
+/// nothing. Several threads may use one cache; their calls wait for each other.
 ///
 /// Parameters
 /// ----------
@@ -61,6 +60,13 @@ const PAGE: usize = 16;
 ///     Pages in the pool; by default as many as all sequences can need.
 /// window : ("with_self", W) or ("before_self", W), for "ring"
 ///     As for attention. With a third number N, the first N tokens of a sequence are also kept.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError, NotImplementedError
+///     An argument has the wrong type, shape or value, or write_rope would have to quantize.
+/// MemoryError
+///     There is no place for another sequence, or no page for more tokens.
 #[pyclass(frozen, module = "libnorm", name = "KvCache")]
 pub(crate) struct PyKvCache {
     cache: Mutex<KvCache>,

@@ -233,6 +233,11 @@ pub(crate) fn rms_norm<'py>(
 /// -------
 /// (dst, mean, variance)
 ///     mean and variance are float32 of the shape of src without its last dimension.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (src, scale=None, shift=None, epsilon=1e-5, *, out=None, **options))]
 pub(crate) fn layer_norm_training<'py>(
@@ -265,6 +270,11 @@ pub(crate) fn layer_norm_training<'py>(
 /// -------
 /// (dst, variance)
 ///     variance holds the mean squares: float32 of the shape of src without its last dimension.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (src, scale=None, shift=None, epsilon=1e-5, *, out=None, **options))]
 pub(crate) fn rms_norm_training<'py>(
@@ -322,6 +332,11 @@ pub(crate) fn rms_norm_training<'py>(
 /// (diff_src, diff_scale, diff_shift)
 ///     With the element types of src, scale and shift; None for the gradient of a parameter that was not
 ///     passed, and with data_only.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (diff_dst, src, mean, variance, scale=None, shift=None, epsilon=1e-5, *,
                     diff_sum=None, global_stats=false, data_only=false, out=None, **options))]
@@ -387,6 +402,11 @@ pub(crate) fn layer_norm_backward<'py>(
 /// (diff_src, diff_scale, diff_shift)
 ///     With the element types of src, scale and shift; None for the gradient of a parameter that was not
 ///     passed, and with data_only.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (diff_dst, src, variance, scale=None, shift=None, epsilon=1e-5, *,
                     diff_sum=None, global_stats=false, data_only=false, out=None, **options))]

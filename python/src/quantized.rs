@@ -70,6 +70,11 @@ functions! {
     /// (out, scales)
     ///     scales is float32 of shape (..., C / group). With uint8 there is a third element, int32 zero points of
     ///     the same shape, and y = (out - zero_points) * scales.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError, ValueError
+    ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
     layer_norm_quantized: Flags::NONE;
 
     /// RMS normalization, quantized with scales computed from the result.
@@ -92,5 +97,10 @@ functions! {
     /// (out, scales)
     ///     scales is float32 of shape (..., C / group). With uint8 there is a third element, int32 zero points of
     ///     the same shape, and y = (out - zero_points) * scales.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError, ValueError
+    ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
     rms_norm_quantized: Flags::RMS_NORM;
 }

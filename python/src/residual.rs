@@ -99,6 +99,11 @@ functions! {
     /// -------
     /// (dst, sum)
     ///     dst has the element type of src, sum that of residual.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError, ValueError
+    ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
     add_layer_norm: Flags::NONE, false;
 
     /// RMS normalization of the sum of an array and a residual, in one pass.
@@ -126,21 +131,40 @@ functions! {
     /// -------
     /// (dst, sum)
     ///     dst has the element type of src, sum that of residual.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError, ValueError
+    ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
     add_rms_norm: Flags::RMS_NORM, false;
 
     /// add_layer_norm that also returns the statistics for layer_norm_backward, whose src is the sum.
     ///
+    /// Parameters are those of add_layer_norm.
+    ///
     /// Returns
     /// -------
     /// (dst, sum, mean, variance)
-    ///     out is a tuple of the same.
+    ///     mean and variance are float32 of the shape of src without its last dimension. out is a tuple of the same.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError, ValueError
+    ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
     add_layer_norm_training: Flags::NONE, true;
 
     /// add_rms_norm that also returns the statistics for rms_norm_backward, whose src is the sum.
     ///
+    /// Parameters are those of add_rms_norm.
+    ///
     /// Returns
     /// -------
     /// (dst, sum, variance)
-    ///     out is a tuple of the same.
+    ///     variance is float32 of the shape of src without its last dimension. out is a tuple of the same.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError, ValueError
+    ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
     add_rms_norm_training: Flags::RMS_NORM, true;
 }

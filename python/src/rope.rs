@@ -268,6 +268,11 @@ impl<'py> Call<'_, 'py> {
 /// Returns
 /// -------
 /// out, or a new array of the library, shape and element type of src.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (src, positions, frequencies=None, *, pairing, rotary_dims=None, magnitude=1.0, cos=None,
                     sin=None, out=None))]
@@ -301,6 +306,11 @@ pub(crate) fn rope<'py>(
 /// Returns
 /// -------
 /// out, or a new array of the library, shape and element type of diff_dst.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (diff_dst, positions, frequencies=None, *, pairing, rotary_dims=None, magnitude=1.0, cos=None,
                     sin=None, out=None))]
@@ -398,6 +408,11 @@ fn wrong_parameters(scaling: &str, parameters: &[f64], rotary_dims: usize) -> Op
 /// -------
 /// (frequencies, magnitude)
 ///     A list of float, and the value for rope's parameter magnitude.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     A value has the wrong type, or is out of its range.
 #[pyfunction]
 #[pyo3(signature = (rotary_dims, base=10000.0, *, scaling="none", parameters=Vec::new()),
        text_signature = "(rotary_dims, base=10000.0, *, scaling='none', parameters=())")]

@@ -34,6 +34,11 @@ fn names_here() -> String {
 ///
 /// 0 restores the default: the environment variable NORM_NUM_THREADS, or else the processors that the process
 /// may use. It applies to the whole process and changes no bit of a result.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     A value has the wrong type, or is out of its range.
 #[pyfunction]
 pub(crate) fn set_num_threads(
     #[pyo3(from_py_with = arguments::num_threads)] num_threads: i64,
@@ -48,12 +53,20 @@ pub(crate) fn set_num_threads(
 }
 
 /// The number of threads that a call may use.
+///
+/// Returns
+/// -------
+/// int
 #[pyfunction]
 pub(crate) fn get_num_threads() -> usize {
     info::num_threads()
 }
 
 /// The number of threads that took part in the calling thread's last call; 0 before the first.
+///
+/// Returns
+/// -------
+/// int
 #[pyfunction]
 pub(crate) fn last_num_threads() -> usize {
     info::last_num_threads()
@@ -64,6 +77,13 @@ pub(crate) fn last_num_threads() -> usize {
 ///
 /// Until the first call the limit is that of the environment variable NORM_MAX_CPU_ISA. It applies to the whole
 /// process and changes no bit of a result.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     The name is none of these.
+/// NotImplementedError
+///     It is that of another architecture.
 #[pyfunction]
 #[pyo3(signature = (cpu_isa, /))]
 pub(crate) fn set_max_cpu_isa(
@@ -86,6 +106,10 @@ pub(crate) fn set_max_cpu_isa(
 }
 
 /// The instruction set that a call would use now.
+///
+/// Returns
+/// -------
+/// str
 #[pyfunction]
 pub(crate) fn get_cpu_isa() -> &'static str {
     let isa = info::effective_cpu_isa();
@@ -94,6 +118,10 @@ pub(crate) fn get_cpu_isa() -> &'static str {
 
 /// The implementation that the calling thread's last call used, such as "simd:avx512"; None before the
 /// first.
+///
+/// Returns
+/// -------
+/// str or None
 #[pyfunction]
 pub(crate) fn last_implementation() -> Option<String> {
     plan::last_implementation()

@@ -179,12 +179,25 @@ pub(crate) fn softmax<'py>(
 ///
 ///     dst = (x - max(x)) - log(sum(exp(x - max(x))))
 ///
-/// for each row x along the axis. Parameters, result and errors are those of softmax:
+/// for each row x along the axis.
 ///
+/// Parameters
+/// ----------
 /// src : array of 1 to 12 dimensions
 /// axis : int
 /// return_lse : bool
 /// out : array of the shape of src, optional
+///     As for softmax.
+///
+/// Returns
+/// -------
+/// out, or a new array of the library, shape and element type of src. With return_lse, a tuple of it and the
+/// logarithms, float32 of the shape of src with 1 for the axis.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (src, axis=-1, *, return_lse=false, out=None),
        text_signature = "(src, axis=-1, *, return_lse=False, out=None)")]
@@ -217,6 +230,11 @@ pub(crate) fn log_softmax<'py>(
 /// Returns
 /// -------
 /// out, or a new array of the library, shape and element type of dst.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (diff_dst, dst, axis=-1, *, out=None),
        text_signature = "(diff_dst, dst, axis=-1, *, out=None)")]
@@ -233,12 +251,24 @@ pub(crate) fn softmax_backward<'py>(
 ///
 ///     diff_src = diff_dst - exp(dst) * sum(diff_dst)
 ///
-/// for each row along the axis. Parameters and result are those of softmax_backward:
+/// for each row along the axis.
 ///
+/// Parameters
+/// ----------
 /// diff_dst : array of the shape of dst
 /// dst : array of 1 to 12 dimensions
 /// axis : int
 /// out : array of the shape of dst, optional
+///     As for softmax_backward.
+///
+/// Returns
+/// -------
+/// out, or a new array of the library, shape and element type of dst.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (diff_dst, dst, axis=-1, *, out=None),
        text_signature = "(diff_dst, dst, axis=-1, *, out=None)")]

@@ -80,6 +80,11 @@ fn no_window(given: &Bound<'_, PyAny>) -> PyErr {
 /// Returns
 /// -------
 /// int
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     A value has the wrong type, or is out of its range.
 #[pyfunction]
 #[pyo3(signature = (strategy, length, min_window=512, max_window=4096, *, measured=None, vocabulary=0, previous=None,
                     smoothing=1.0, max_step=None))]

@@ -43,11 +43,11 @@ def test_examples(page, blocks):
 
 
 def stub_functions():
-    """The functions in the stub file by name, and the methods of its class."""
-    tree = ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8"))
-    cache = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "KvCache")
+    """The functions in the stub files by name, and the methods of the class. The last overload is the whole one."""
+    nodes = [node for file in PACKAGE.glob("*.pyi") for node in ast.parse(file.read_text(encoding="utf-8")).body]
+    cache = next(node for node in nodes if isinstance(node, ast.ClassDef) and node.name == "KvCache")
     methods = {f"KvCache.{node.name}": node.args for node in cache.body}
-    return {node.name: node.args for node in tree.body if isinstance(node, ast.FunctionDef)} | methods
+    return {node.name: node.args for node in nodes if isinstance(node, ast.FunctionDef)} | methods
 
 
 def found(name):
@@ -93,6 +93,19 @@ def test_stubs_are_recorded():
 def test_the_licenses_are_installed():
     installed = {path.name for path in importlib.metadata.files("libnorm")}
     assert {"LICENSE-APACHE", "LICENSE-MIT"} <= installed
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "KvCache"])
+def test_docstrings_have_shapes_results_and_errors(name):
+    document, parameters = inspect.getdoc(found(name)), inspect.signature(found(name)).parameters
+    assert ("Returns\n-------\n" in document) == (name != "KvCache" and not name.startswith("set_"))
+    assert ("Raises\n------\n" in document) == bool(parameters)
+    if parameters.keys() & {"src", "src0", "q", "diff_dst"}:
+        assert "shape" in document or "Parameters are those of" in document
+    # The sections come in this order, and no line is longer than the others.
+    at = [document.find(f"\n{title}\n---") for title in ("Parameters", "Returns", "Raises")]
+    assert [place for place in at if place > 0] == sorted(place for place in at if place > 0)
+    assert max(map(len, document.splitlines())) <= 116
 
 
 @pytest.mark.parametrize("name", FUNCTIONS + METHODS)
