@@ -1,59 +1,10 @@
-from collections.abc import Callable, Sequence
-from typing import Any, Final, Literal, Protocol, TypedDict, TypeVar, overload
+from collections.abc import Sequence
+from typing import Any, Final, Literal, overload
 
 from typing_extensions import Unpack
 
-class SupportsDLPack(Protocol):
-    """An array of a library with DLPack, such as numpy.ndarray, torch.Tensor or jax.Array."""
-
-    @property
-    def __dlpack__(self) -> Callable[..., Any]: ...
-    @property
-    def __dlpack_device__(self) -> Callable[[], tuple[Any, Any]]: ...
-
-_Array = TypeVar("_Array", bound=SupportsDLPack)
-
-_Activation = Literal["swish", "silu", "gelu_erf", "gelu_tanh", "relu", "logistic", "sigmoid", "linear"]
-# Parameters that have a usual value need not be passed: see help(libnorm.eltwise).
-_Function = Literal[
-    "abs",
-    "clip",
-    "elu",
-    "exp",
-    "gelu_erf",
-    "gelu_tanh",
-    "hardsigmoid",
-    "hardswish",
-    "linear",
-    "log",
-    "logistic",
-    "mish",
-    "pow",
-    "relu",
-    "round",
-    "sigmoid",
-    "silu",
-    "soft_relu",
-    "sqrt",
-    "square",
-    "swish",
-    "tanh",
-]
-
-# Which keys count in the width, the width, and how many first keys are seen besides.
-_Window = (
-    tuple[Literal["with_self", "before_self"], int] | tuple[Literal["with_self", "before_self"], int, int]
-)
-
-class _Options(TypedDict, total=False):
-    """What all normalizations of rows take as keywords; partial is of RMS normalization."""
-
-    gate: SupportsDLPack | None
-    gate_input: SupportsDLPack | None
-    gating: Literal["silu", "swish", "sigmoid", "logistic"]
-    scale_plus_one: bool
-    round_before_scale: bool
-    partial: int | None
+from ._attention import KvCache as KvCache, attention as attention, attention_backward as attention_backward
+from ._types import SupportsDLPack as SupportsDLPack, _Activation, _Array, _Function, _Gating, _Options, _Ungated
 
 __version__: Final[str]
 
@@ -96,6 +47,41 @@ def rms_norm_training(
     out: tuple[_Array | None, _Array | None] | None = None,
     **options: Unpack[_Options],
 ) -> tuple[_Array, _Array]: ...
+@overload
+def layer_norm_backward(
+    diff_dst: SupportsDLPack,
+    src: _Array,
+    mean: SupportsDLPack,
+    variance: SupportsDLPack,
+    scale: _Array | None = None,
+    shift: _Array | None = None,
+    epsilon: float = 1e-5,
+    *,
+    gate: SupportsDLPack,
+    diff_sum: SupportsDLPack | None = None,
+    global_stats: bool = False,
+    data_only: bool = False,
+    out: tuple[_Array | None, _Array | None, _Array | None, _Array | None] | None = None,
+    **options: Unpack[_Gating],
+) -> tuple[_Array, _Array | None, _Array | None, _Array]: ...
+@overload
+def layer_norm_backward(
+    diff_dst: SupportsDLPack,
+    src: _Array,
+    mean: SupportsDLPack,
+    variance: SupportsDLPack,
+    scale: _Array | None = None,
+    shift: _Array | None = None,
+    epsilon: float = 1e-5,
+    *,
+    gate_input: SupportsDLPack,
+    diff_sum: SupportsDLPack | None = None,
+    global_stats: bool = False,
+    data_only: bool = False,
+    out: tuple[_Array | None, _Array | None, _Array | None, _Array | None] | None = None,
+    **options: Unpack[_Gating],
+) -> tuple[_Array, _Array | None, _Array | None, _Array]: ...
+@overload
 def layer_norm_backward(
     diff_dst: SupportsDLPack,
     src: _Array,
@@ -108,9 +94,42 @@ def layer_norm_backward(
     diff_sum: SupportsDLPack | None = None,
     global_stats: bool = False,
     data_only: bool = False,
-    out: tuple[_Array | None, ...] | None = None,
-    **options: Unpack[_Options],
-) -> tuple[_Array | None, ...]: ...
+    out: tuple[_Array | None, _Array | None, _Array | None] | None = None,
+    **options: Unpack[_Ungated],
+) -> tuple[_Array, _Array | None, _Array | None]: ...
+@overload
+def rms_norm_backward(
+    diff_dst: SupportsDLPack,
+    src: _Array,
+    variance: SupportsDLPack,
+    scale: _Array | None = None,
+    shift: _Array | None = None,
+    epsilon: float = 1e-5,
+    *,
+    gate: SupportsDLPack,
+    diff_sum: SupportsDLPack | None = None,
+    global_stats: bool = False,
+    data_only: bool = False,
+    out: tuple[_Array | None, _Array | None, _Array | None, _Array | None] | None = None,
+    **options: Unpack[_Gating],
+) -> tuple[_Array, _Array | None, _Array | None, _Array]: ...
+@overload
+def rms_norm_backward(
+    diff_dst: SupportsDLPack,
+    src: _Array,
+    variance: SupportsDLPack,
+    scale: _Array | None = None,
+    shift: _Array | None = None,
+    epsilon: float = 1e-5,
+    *,
+    gate_input: SupportsDLPack,
+    diff_sum: SupportsDLPack | None = None,
+    global_stats: bool = False,
+    data_only: bool = False,
+    out: tuple[_Array | None, _Array | None, _Array | None, _Array | None] | None = None,
+    **options: Unpack[_Gating],
+) -> tuple[_Array, _Array | None, _Array | None, _Array]: ...
+@overload
 def rms_norm_backward(
     diff_dst: SupportsDLPack,
     src: _Array,
@@ -122,9 +141,9 @@ def rms_norm_backward(
     diff_sum: SupportsDLPack | None = None,
     global_stats: bool = False,
     data_only: bool = False,
-    out: tuple[_Array | None, ...] | None = None,
-    **options: Unpack[_Options],
-) -> tuple[_Array | None, ...]: ...
+    out: tuple[_Array | None, _Array | None, _Array | None] | None = None,
+    **options: Unpack[_Ungated],
+) -> tuple[_Array, _Array | None, _Array | None]: ...
 def add_layer_norm(
     src: _Array,
     residual: _Array,
@@ -201,6 +220,29 @@ def group_norm(
     variance: SupportsDLPack | None = None,
     out: _Array | None = None,
 ) -> _Array: ...
+@overload
+def group_norm_training(
+    src: _Array,
+    groups: int,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    rms: Literal[True],
+    out: tuple[_Array | None, _Array | None] | None = None,
+) -> tuple[_Array, _Array]: ...
+@overload
+def group_norm_training(
+    src: _Array,
+    groups: int,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    rms: Literal[False] = False,
+    out: tuple[_Array | None, _Array | None, _Array | None] | None = None,
+) -> tuple[_Array, _Array, _Array]: ...
+@overload
 def group_norm_training(
     src: _Array,
     groups: int,
@@ -265,110 +307,6 @@ def rope_frequencies(
     scaling: Literal["none", "linear", "ntk", "dynamic_ntk", "yarn", "llama3", "longrope"] = "none",
     parameters: Sequence[float] = (),
 ) -> tuple[list[float], float]: ...
-def attention(
-    q: _Array,
-    k: SupportsDLPack,
-    v: SupportsDLPack,
-    *,
-    causal: Literal["top_left", "bottom_right"] | bool | None = None,
-    window: _Window | None = None,
-    scale: float | None = None,
-    soft_cap: float | None = None,
-    sinks: SupportsDLPack | None = None,
-    alibi_slopes: SupportsDLPack | None = None,
-    mask: SupportsDLPack | None = None,
-    query_lengths: SupportsDLPack | None = None,
-    key_lengths: SupportsDLPack | None = None,
-    query_offsets: SupportsDLPack | None = None,
-    key_offsets: SupportsDLPack | None = None,
-    page_table: SupportsDLPack | None = None,
-    key_scales: SupportsDLPack | None = None,
-    value_scales: SupportsDLPack | None = None,
-    return_lse: bool = False,
-    return_entropy: bool = False,
-    out: _Array | None = None,
-) -> Any: ...
-def attention_backward(
-    diff_dst: SupportsDLPack,
-    q: _Array,
-    k: SupportsDLPack,
-    v: SupportsDLPack,
-    dst: SupportsDLPack,
-    lse: SupportsDLPack,
-    *,
-    causal: Literal["top_left", "bottom_right"] | bool | None = None,
-    window: _Window | None = None,
-    scale: float | None = None,
-    soft_cap: float | None = None,
-    sinks: SupportsDLPack | None = None,
-    alibi_slopes: SupportsDLPack | None = None,
-    mask: SupportsDLPack | None = None,
-    query_lengths: SupportsDLPack | None = None,
-    key_lengths: SupportsDLPack | None = None,
-    query_offsets: SupportsDLPack | None = None,
-    key_offsets: SupportsDLPack | None = None,
-    return_diff_mask: bool = False,
-) -> tuple[_Array, ...]: ...
-
-class KvCache:
-    def __new__(
-        cls,
-        kind: Literal["contiguous", "paged", "ring"],
-        *,
-        tokens: int,
-        heads: int,
-        key_size: int,
-        value_size: int | None = None,
-        dtype: Any = None,
-        layers: int = 1,
-        sequences: int = 1,
-        step_tokens: int | None = None,
-        page_size: int | None = None,
-        pages: int | None = None,
-        window: _Window | None = None,
-    ) -> KvCache: ...
-    def new_sequence(self) -> int: ...
-    def fork(self, sequence: int) -> int: ...
-    def drop(self, sequence: int) -> None: ...
-    def truncate(self, sequence: int, length: int) -> None: ...
-    def length(self, sequence: int) -> int: ...
-    def extend(
-        self, sequences: int | Sequence[int | None], tokens: int | Sequence[int], *, packed: bool = False
-    ) -> None: ...
-    def write(self, k: SupportsDLPack | None, v: SupportsDLPack | None, layer: int = 0) -> None: ...
-    def write_rope(
-        self,
-        k: SupportsDLPack,
-        layer: int = 0,
-        frequencies: SupportsDLPack | Sequence[float] | None = None,
-        *,
-        pairing: Literal["interleaved", "half_split", "half_split_of_head"],
-        rotary_dims: int | None = None,
-        magnitude: float = 1.0,
-        cos: SupportsDLPack | None = None,
-        sin: SupportsDLPack | None = None,
-    ) -> None: ...
-    def attend(
-        self,
-        q: _Array,
-        sequences: int | Sequence[int | None],
-        layer: int = 0,
-        *,
-        causal: Literal["top_left", "bottom_right"] | bool | None = "bottom_right",
-        window: _Window | None = None,
-        scale: float | None = None,
-        soft_cap: float | None = None,
-        sinks: SupportsDLPack | None = None,
-        alibi_slopes: SupportsDLPack | None = None,
-        mask: SupportsDLPack | None = None,
-        query_lengths: SupportsDLPack | None = None,
-        query_offsets: SupportsDLPack | None = None,
-        return_lse: bool = False,
-        return_entropy: bool = False,
-        out: _Array | None = None,
-    ) -> Any: ...
-    def stats(self) -> dict[str, int]: ...
-
 def adaptive_window(
     strategy: Literal["fixed", "length", "entropy", "entropy_over_4", "perplexity"],
     length: int,
@@ -383,23 +321,28 @@ def adaptive_window(
 ) -> int: ...
 @overload
 def softmax(
-    src: _Array,
-    axis: int = -1,
-    *,
-    inf_as_zero: bool = False,
-    return_lse: Literal[False] = False,
-    out: _Array | None = None,
+    src: _Array, axis: int = -1, *, inf_as_zero: bool = False, return_lse: Literal[False] = False, out: _Array | None = None
 ) -> _Array: ...
 @overload
 def softmax(
+    src: _Array, axis: int = -1, *, inf_as_zero: bool = False, return_lse: Literal[True], out: _Array | None = None
+) -> tuple[_Array, _Array]: ...
+@overload
+def softmax(
     src: _Array, axis: int = -1, *, inf_as_zero: bool = False, return_lse: bool = False, out: _Array | None = None
-) -> Any: ...
+) -> _Array | tuple[_Array, _Array]: ...
 @overload
 def log_softmax(
     src: _Array, axis: int = -1, *, return_lse: Literal[False] = False, out: _Array | None = None
 ) -> _Array: ...
 @overload
-def log_softmax(src: _Array, axis: int = -1, *, return_lse: bool = False, out: _Array | None = None) -> Any: ...
+def log_softmax(
+    src: _Array, axis: int = -1, *, return_lse: Literal[True], out: _Array | None = None
+) -> tuple[_Array, _Array]: ...
+@overload
+def log_softmax(
+    src: _Array, axis: int = -1, *, return_lse: bool = False, out: _Array | None = None
+) -> _Array | tuple[_Array, _Array]: ...
 def softmax_backward(
     diff_dst: SupportsDLPack, dst: _Array, axis: int = -1, *, out: _Array | None = None
 ) -> _Array: ...
@@ -441,6 +384,31 @@ def gated(
     shift: float = 0.0,
     out: _Array | None = None,
 ) -> _Array: ...
+@overload
+def gated_backward(
+    diff_dst: SupportsDLPack,
+    src: _Array,
+    up: None = None,
+    *,
+    activation: _Activation = "swish",
+    packing: Literal["gate_first", "up_first", "interleaved"],
+    alpha: float | None = None,
+    limit: float | None = None,
+    shift: float = 0.0,
+) -> _Array: ...
+@overload
+def gated_backward(
+    diff_dst: SupportsDLPack,
+    src: _Array,
+    up: SupportsDLPack,
+    *,
+    activation: _Activation = "swish",
+    packing: None = None,
+    alpha: float | None = None,
+    limit: float | None = None,
+    shift: float = 0.0,
+) -> tuple[_Array, _Array]: ...
+@overload
 def gated_backward(
     diff_dst: SupportsDLPack,
     src: _Array,
