@@ -6,7 +6,6 @@ use norm_rs::binary::Binary;
 use norm_rs::primitive::{Arg, PropKind};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyFloat, PyInt};
 
 use crate::arguments::{self, described};
 use crate::call::{Given, compute};
@@ -207,7 +206,7 @@ fn number_error(
     other: &Tensor<'_, '_>,
     error: PyErr,
 ) -> PyErr {
-    if !object.is_instance_of::<PyFloat>() && !object.is_instance_of::<PyInt>() {
+    if object.extract::<f64>().is_err() {
         return error;
     }
     let (what, shape) = (described(object), tuple(&vec![1; other.shape.len()]));

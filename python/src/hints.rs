@@ -61,13 +61,12 @@ impl Signature {
         let list = said.strip_prefix(&self.name)?.strip_prefix("() missing ")?;
         // The names are in quotation marks.
         let names: Vec<&str> = list.split('\'').skip(1).step_by(2).collect();
-        let pass = names.iter().map(|name| {
+        let needed = names.iter().map(|name| {
             let mut rows = NEEDED.iter();
             let row = rows.find(|(part, own, _)| self.name.contains(part) && own == name);
-            row.map_or_else(|| (*name).to_owned(), |(.., what)| format!("{name}, {what}"))
+            row.map_or_else(|| (*name).to_owned(), |(.., what)| format!("{name}: {what}"))
         });
-        let (function, pass) = (&self.name, pass.collect::<Vec<_>>().join("; "));
-        Some(format!("{function}() needs {}: pass {pass}", names.join(", ")))
+        Some(format!("{}() needs {}", self.name, needed.collect::<Vec<_>>().join("; ")))
     }
 
     /// The message about more arguments without names than the function has.

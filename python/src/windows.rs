@@ -31,13 +31,13 @@ pub(crate) fn window(given: Given<'_, '_>) -> PyResult<(Window, usize)> {
 
 /// The error for what is no window: perhaps it is flash-attention's, of keys before and after a query's own.
 fn no_window(given: &Bound<'_, PyAny>) -> PyErr {
-    let elsewhere = match given.extract::<(i64, i64)>() {
-        Ok((left @ ..0, right @ ..0)) => {
+    let elsewhere = match given.extract::<[i64; 2]>() {
+        Ok([left @ ..0, right @ ..0]) => {
             format!("window is ({left}, {right}): pass None, with which all keys are seen")
         }
-        Ok((left @ ..0, 0)) => format!("window is ({left}, 0): pass None, and causal"),
-        Ok((left, 0)) => format!("window is ({left}, 0): pass (\"before_self\", {left})"),
-        Ok((left, right)) => format!(
+        Ok([left @ ..0, 0]) => format!("window is ({left}, 0): pass None, and causal"),
+        Ok([left, 0]) => format!("window is ({left}, 0): pass (\"before_self\", {left})"),
+        Ok([left, right]) => format!(
             "window is ({left}, {right}), but a window has no keys after a query's own: pass a mask"
         ),
         Err(_) => "window is neither None nor a tuple of a kind and a width: pass (\"with_self\", W) for the W keys \

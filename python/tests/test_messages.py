@@ -131,6 +131,7 @@ def test_positions_and_tables():
 
 def test_windows():
     refused(ValueError, ['window is (4, 0): pass ("before_self", 4)'], attend, window=(4, 0))
+    refused(ValueError, ['window is (4, 0): pass ("before_self", 4)'], attend, window=[4, 0])
     refused(ValueError, ["window is (-1, -1): pass None"], attend, window=(-1, -1))
     refused(ValueError, ["window is (-1, 0): pass None, and causal"], attend, window=(-1, 0))
     refused(ValueError, ["window is (4, 4)", "no keys after a query's own"], attend, window=(4, 4))
@@ -178,17 +179,17 @@ def test_queries_before_the_first_token_are_zeros():
 @pytest.mark.parametrize(
     ("function", "arguments", "words"),
     [
-        (libnorm.rope, (TOKENS, POSITIONS), ["rope() needs pairing: pass pairing, ", "half_split_of_head"]),
-        (libnorm.rms_norm_backward, (X, X), ["variance: pass variance, the array that rms_norm_training returned"]),
-        (libnorm.layer_norm_backward, (X, X), ["needs mean, variance: pass mean, the array", "; variance, the array"]),
-        (libnorm.group_norm_backward, (X, X, 5), ["None with rms=True; variance, the array that group_norm_training"]),
+        (libnorm.rope, (TOKENS, POSITIONS), ['rope() needs pairing: "interleaved", "half_split" as', "half_split_of_head"]),
+        (libnorm.rms_norm_backward, (X, X), ["rms_norm_backward() needs variance: the array that rms_norm_"]),
+        (libnorm.layer_norm_backward, (X, X), ["needs mean: the array that layer_", "; variance: the array"]),
+        (libnorm.group_norm_backward, (X, X, 5), ["None with rms=True; variance: the array that group_norm_training"]),
         (libnorm.attention_backward, (HEADS,) * 5, ["needs lse", "attention returns with return_lse=True"]),
         (libnorm.rms_norm_quantized, (X,), ["needs out", "int8, uint8, float8_e4m3fn or float8_e5m2"]),
-        (libnorm.softmax_backward, (X,), ["needs dst: pass dst, the result of the forward function"]),
+        (libnorm.softmax_backward, (X,), ["needs dst: the result of the forward function"]),
         (libnorm.binary, (X, X), ['the name of a function, such as "add"']),
-        (libnorm.rms_norm, (), ["rms_norm() needs src: pass src"]),
-        (CACHE.extend, (0,), ["KvCache.extend() needs tokens: pass tokens"]),
-        (CACHE.write_rope, (TOKENS,), ["KvCache.write_rope() needs pairing: pass pairing, "]),
+        (libnorm.rms_norm, (), ["rms_norm() needs src"]),
+        (CACHE.extend, (0,), ["KvCache.extend() needs tokens"]),
+        (CACHE.write_rope, (TOKENS,), ["KvCache.write_rope() needs pairing: "]),
     ],
 )
 def test_missing_arguments(function, arguments, words):
@@ -200,6 +201,7 @@ def test_what_functions_do_not_have():
     words = ["src1 is a float: pass an array of the shape (1, 1, 1), such as numpy.full((1, 1, 1), 2.0, numpy.float32)"]
     refused(TypeError, words, libnorm.binary, X, 2.0, "add")
     refused(TypeError, ["src0 is an int: pass an array of the shape (1,)"], libnorm.binary, 2, COLS, "mul")
+    refused(TypeError, ["src1 is a float32: pass an array of the shape (1, 1, 1)"], libnorm.binary, X, X[0, 0, 0], "add")
     refused(TypeError, ["src0 is an int: pass an array that supports DLPack"], libnorm.binary, 2, 2, "mul")
 
 
