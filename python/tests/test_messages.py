@@ -179,10 +179,10 @@ def test_queries_before_the_first_token_are_zeros():
 @pytest.mark.parametrize(
     ("function", "arguments", "words"),
     [
-        (libnorm.rope, (TOKENS, POSITIONS), ['rope() needs pairing: "interleaved", "half_split" as', "half_split_of_head"]),
+        (libnorm.rope, (TOKENS, POSITIONS), ['rope() needs pairing: "interleaved", ', "half_split_of_head"]),
         (libnorm.rms_norm_backward, (X, X), ["rms_norm_backward() needs variance: the array that rms_norm_"]),
         (libnorm.layer_norm_backward, (X, X), ["needs mean: the array that layer_", "; variance: the array"]),
-        (libnorm.group_norm_backward, (X, X, 5), ["None with rms=True; variance: the array that group_norm_training"]),
+        (libnorm.group_norm_backward, (X, X, 5), ["None with rms=True; variance: the array that group_norm_"]),
         (libnorm.attention_backward, (HEADS,) * 5, ["needs lse", "attention returns with return_lse=True"]),
         (libnorm.rms_norm_quantized, (X,), ["needs out", "int8, uint8, float8_e4m3fn or float8_e5m2"]),
         (libnorm.softmax_backward, (X,), ["needs dst: the result of the forward function"]),
@@ -201,7 +201,8 @@ def test_what_functions_do_not_have():
     words = ["src1 is a float: pass an array of the shape (1, 1, 1), such as numpy.full((1, 1, 1), 2.0, numpy.float32)"]
     refused(TypeError, words, libnorm.binary, X, 2.0, "add")
     refused(TypeError, ["src0 is an int: pass an array of the shape (1,)"], libnorm.binary, 2, COLS, "mul")
-    refused(TypeError, ["src1 is a float32: pass an array of the shape (1, 1, 1)"], libnorm.binary, X, X[0, 0, 0], "add")
+    words = ["src1 is a float32: pass an array of the shape (1, 1, 1)"]
+    refused(TypeError, words, libnorm.binary, X, X[0, 0, 0], "add")
     refused(TypeError, ["src0 is an int: pass an array that supports DLPack"], libnorm.binary, 2, 2, "mul")
 
 
