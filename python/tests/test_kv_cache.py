@@ -417,10 +417,13 @@ def test_rope_of_several_sequences():
         padded = [np.pad(x, ((0, max(room - len(x), 0)), (0, 0), (0, 0)), constant_values=np.nan) for x in rows]
         own.extend(sequences, tokens, packed=packed)
         own.write_rope(np.concatenate(padded), pairing="interleaved", **given)
+        with pytest.raises(ValueError, match="has no values of the open step"):
+            own.attend(stories[0][0][:, :, :1], sequences[0])
+        own.write(None, np.zeros((1, G, sum(tokens), E) if packed else (2, G, room, E), np.float32))
         other.extend(twins, tokens, packed=True)
         positions = np.concatenate([np.arange(at.start, at.stop) for at in parts])[:, None]
         rotated = libnorm.rope(np.concatenate(rows), positions, pairing="interleaved", **given)
-        other.write(rotated.swapaxes(0, 1)[None], None)
+        other.write(rotated.swapaxes(0, 1)[None], np.zeros((1, G, len(rotated), E), np.float32))
         known = [at + count for at, count in zip(known, tokens)]
     for b, count in enumerate(known):
         q = stories[b][0][:, :, count - 1 : count]

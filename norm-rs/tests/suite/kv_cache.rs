@@ -270,6 +270,10 @@ fn rope_writes_keys() -> Result<()> {
     let mut rotated = Memory::new(&engine, &src)?;
     let args = rope::ForwardArgs::new(&keys, &mut rotated, &at).frequencies(&frequencies);
     plain.execute(&stream, args)?;
+    // Nothing is read before both are there.
+    refused(cache.sdpa_args(1, &[sequence]), ErrorKind::InvalidArguments, &["no values"]);
+    let values = memory(&engine, &[2, GROUPS, 3, VALUE], &[0f32; 2 * GROUPS * 3 * VALUE]);
+    cache.write_values(&stream, 1, &values)?;
     // Token 4 of the sequence is row 4 of the step and the first token of the sequence's second page.
     let layer = cache.sdpa_args(1, &[sequence])?;
     let raw = layer.raw()?;
@@ -324,6 +328,9 @@ fn errors_say_what_to_change() -> Result<()> {
     refused(cache.sdpa_args(0, &[sequence]), InvalidArguments, &["layer 0", "write them first"]);
     let keys = memory(&engine, &[1, GROUPS, 2, SIZE], &[0f32; GROUPS * 2 * SIZE]);
     cache.write_keys(&stream, 0, &keys)?;
+    refused(cache.sdpa_args(0, &[sequence]), InvalidArguments, &["layer 0 has no values"]);
+    let values = memory(&engine, &[1, GROUPS, 2, VALUE], &[0f32; GROUPS * 2 * VALUE]);
+    cache.write_values(&stream, 0, &values)?;
 
     // Attention with another number of columns, or without a table.
     let query = MemoryDesc::dense(&[1, HEADS, 1, SIZE], DataType::F32)?;
