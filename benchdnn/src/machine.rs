@@ -296,10 +296,6 @@ impl<'l> Machine<'l> {
             for problem in &problems {
                 makes_sense(&run, &**problem)
                     .map_err(|message| self.stop(token, BadValue::new(message)))?;
-                if let Some(tag) = problem.unlisted_tag().filter(|_| run.enum_tags_only) {
-                    let message = format!("--allow-enum-tags-only: {tag}");
-                    return Err(self.stop(token, BadValue::new(message)));
-                }
                 let line = problem.line(false);
                 if self.selection.pattern.as_ref().is_some_and(|regex| !regex.is_match(&line)) {
                     continue;
@@ -339,8 +335,24 @@ pub fn implementations(library: &dyn Executor, problem: &dyn Problem) -> Vec<Str
     names
 }
 
-/// Refuses options without effect in the run's mode, or on the problem.
+/// Refuses options without effect in the run's mode, and those that do not fit the problem.
 fn makes_sense(run: &Run, problem: &dyn Problem) -> Result<(), String> {
+    has_effect(run)?;
+    // A problem that is skipped in any case has no layouts and gradients to look at.
+    if problem.too_large().is_some() {
+        return Ok(());
+    }
+    if run.gradient && run.mode != Mode::List {
+        problem.gradients()?;
+    }
+    match problem.unlisted_tag().filter(|_| run.enum_tags_only) {
+        Some(tag) => Err(format!("--allow-enum-tags-only: {tag}")),
+        None => Ok(()),
+    }
+}
+
+/// Refuses options without effect in the run's mode.
+fn has_effect(run: &Run) -> Result<(), String> {
     if run.mode == Mode::List {
         return Ok(());
     }
@@ -350,13 +362,10 @@ fn makes_sense(run: &Run, problem: &dyn Problem) -> Result<(), String> {
             return Err(format!("--{name} needs a mode that measures, P or F, not {letters}"));
         }
     }
-    if run.gradient {
-        if !checks.correctness {
-            return Err(format!("--check=grad needs mode C, not {letters}"));
-        }
-        problem.gradients()?;
+    match run.gradient && !checks.correctness {
+        true => Err(format!("--check=grad needs mode C, not {letters}")),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// The options that are valid while the driver at `active` is.

@@ -9,6 +9,7 @@ use crate::check::Kind;
 use crate::data_type::DataType;
 use crate::execution::Role;
 use crate::fill::Fill;
+use crate::language::descriptor::{MOST_ELEMENTS, is_too_large};
 use crate::library::Request;
 use crate::tensor::Layout;
 use std::fmt;
@@ -30,6 +31,10 @@ pub trait Problem: fmt::Debug {
     fn unlisted_tag(&self) -> Option<String> {
         None
     }
+
+    /// The dimensions in the descriptor, and those of tensors with more elements. They may be
+    /// [too large](Problem::too_large) to multiply.
+    fn sizes(&self) -> Vec<Vec<usize>>;
 
     /// The problem's attributes.
     fn attributes(&self) -> &Attributes;
@@ -130,6 +135,17 @@ pub trait Problem: fmt::Debug {
 }
 
 impl dyn Problem + '_ {
+    /// Why the problem cannot exist on any machine. Nothing else is asked of such a problem than its line and
+    /// attributes.
+    pub fn too_large(&self) -> Option<String> {
+        let too_large = self.sizes().iter().any(|dims| is_too_large(dims));
+        too_large.then(|| {
+            format!(
+                "a tensor has more than {MOST_ELEMENTS} elements, the most that benchdnn accepts"
+            )
+        })
+    }
+
     /// All tensors: the operation's own and those of the attributes.
     pub fn tensors(&self) -> Vec<Spec> {
         let mut all = self.own_tensors();

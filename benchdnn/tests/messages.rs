@@ -120,3 +120,42 @@ fn names_of_options_elsewhere_are_known() {
         assert!(said.contains(&format!("the nearest is '--{ours}'")), "{word}: {said}");
     }
 }
+
+/// The sizes can be read, so they are no mistake in the command line, but no machine has room for them.
+#[test]
+fn a_problem_that_no_machine_can_hold_is_skipped_and_the_rest_runs() {
+    let far = "1x1x1099511627776x1:1x1x1x1099511627776:1x1x1099511627776x1";
+    let cases: [(&str, &[&str], &str); 11] = [
+        ("--lnorm", &[], "99999999999x99999999999"),
+        ("--lnorm", &[], "4611686018427387904x4"),
+        ("--lnorm", &["--flags=M", "--allow-enum-tags-only=true"], "4x99999999999999999999"),
+        ("--softmax", &["--mode=B"], "99999999999x99999999999"),
+        ("--reorder", &["--mode=I"], "99999999999x99999999999"),
+        ("--gnorm", &["--check=grad", "--dir=BWD_D"], "g4mb2ic99999999999999999999"),
+        ("--rope", &[], "600000x600000x64"),
+        ("--gated", &["--mode=R"], "0x99999999999999"),
+        ("--eltwise", &["--mode=F"], "99999999999x99999999999"),
+        ("--binary", &[], "17592186044416x1:1x17592186044416"),
+        ("--sdpa", &["--mask=buffer_2d"], far),
+    ];
+    for (driver, options, size) in cases {
+        let small = match driver {
+            "--gnorm" => "g2mb2ic4",
+            "--sdpa" => "1x2x8x16:1x2x16x8:1x2x8x16",
+            "--binary" => "4x8:1x8",
+            _ => "4x8",
+        };
+        let (out, err) = run(0, &[&[driver], options, &[size, small]].concat());
+        let first = out.lines().find(|line| line.contains("__REPRO")).expect(&out);
+        let reason = "0:SKIPPED (a tensor has more than 17592186044416 elements, ";
+        assert!(first.starts_with(reason), "{out}");
+        assert!(out.contains("\ntests:2 passed:1 skipped:1 "), "{out}");
+        assert_eq!(err, "");
+    }
+    let (out, _) = run(0, &["--mode=L", "--dt=f32,bf16", "4611686018427387904x4"]);
+    assert!(out.contains("__REPRO: --mode=L --lnorm --dt=bf16 4611686018427387904x4\n"), "{out}");
+    for wrong in ["99999999999x9999y", "99999999999x99999999999_n\"open", "9999999999999999x"] {
+        let (_, err) = run(2, &[wrong, "4x8"]);
+        assert!(err.starts_with("benchdnn: command line, argument 1, column "), "{err}");
+    }
+}

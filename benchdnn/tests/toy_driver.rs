@@ -92,6 +92,10 @@ impl Problem for Square {
         None
     }
 
+    fn sizes(&self) -> Vec<Vec<usize>> {
+        vec![self.dims.clone()]
+    }
+
     fn attributes(&self) -> &Attributes {
         &self.attributes
     }

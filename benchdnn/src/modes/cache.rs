@@ -160,6 +160,10 @@ mod tests {
             None
         }
 
+        fn sizes(&self) -> Vec<Vec<usize>> {
+            Vec::new()
+        }
+
         fn attributes(&self) -> &Attributes {
             &self.attributes
         }

@@ -135,6 +135,9 @@ impl<'c> Case<'c> {
 
     fn attempt(&self, reporter: &mut Reporter<'_>) -> Result<Outcome, End> {
         let (problem, run) = (self.problem, self.run);
+        if let Some(reason) = problem.too_large() {
+            return Err(skipped(reason));
+        }
         let absent = problem.attributes().absent_type();
         let absent = absent.map(|name| format!("the library has no {name}"));
         if let Some(reason) = problem.skip_reason().or(absent) {

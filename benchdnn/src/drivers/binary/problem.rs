@@ -174,6 +174,12 @@ impl Problem for BinaryProblem {
         })
     }
 
+    fn sizes(&self) -> Vec<Vec<usize>> {
+        let mut sizes = self.dims.clone();
+        sizes.push(self.dst_dims());
+        sizes
+    }
+
     fn attributes(&self) -> &Attributes {
         &self.attributes
     }

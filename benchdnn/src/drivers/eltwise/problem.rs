@@ -185,6 +185,10 @@ impl Problem for EltwiseProblem {
         })
     }
 
+    fn sizes(&self) -> Vec<Vec<usize>> {
+        vec![self.dims.clone()]
+    }
+
     fn attributes(&self) -> &Attributes {
         &self.attributes
     }

@@ -208,6 +208,10 @@ impl Problem for GatedProblem {
         })
     }
 
+    fn sizes(&self) -> Vec<Vec<usize>> {
+        vec![self.dims.clone()]
+    }
+
     fn attributes(&self) -> &Attributes {
         &self.attributes
     }

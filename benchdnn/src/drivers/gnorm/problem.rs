@@ -227,6 +227,10 @@ impl Problem for GnormProblem {
         })
     }
 
+    fn sizes(&self) -> Vec<Vec<usize>> {
+        vec![self.dims.clone()]
+    }
+
     fn attributes(&self) -> &Attributes {
         &self.attributes
     }

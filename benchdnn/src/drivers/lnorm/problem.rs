@@ -255,6 +255,10 @@ impl Problem for LnormProblem {
         })
     }
 
+    fn sizes(&self) -> Vec<Vec<usize>> {
+        vec![self.dims.clone()]
+    }
+
     fn attributes(&self) -> &Attributes {
         &self.attributes
     }

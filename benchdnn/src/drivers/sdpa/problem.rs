@@ -203,6 +203,10 @@ impl Problem for SdpaProblem {
         })
     }
 
+    fn sizes(&self) -> Vec<Vec<usize>> {
+        self.all_dims()
+    }
+
     fn attributes(&self) -> &Attributes {
         &self.attributes
     }

@@ -80,6 +80,16 @@ impl SdpaProblem {
         (!letters.is_empty()).then(|| std::array::from_fn(own))
     }
 
+    /// The dimensions of queries, keys and values and, if these match, of dst and the mask.
+    pub(super) fn all_dims(&self) -> Vec<Vec<usize>> {
+        let mut all = self.dims.to_vec();
+        if self.refused_dims().is_none() {
+            all.push(self.dst_dims());
+            all.extend(self.mask_tensor().map(|dims| dims.to_vec()));
+        }
+        all
+    }
+
     /// The factor of scores.
     pub(super) fn factor(&self) -> f32 {
         self.scale.value(self.shape().head)
