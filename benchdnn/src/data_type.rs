@@ -1,6 +1,6 @@
 //! The element types, as sets of values within f64.
 
-use crate::language::value::{BadValue, exactly_one_of};
+use crate::language::value::BadValue;
 use rayon::prelude::*;
 
 /// The type of a tensor's elements.
@@ -73,6 +73,31 @@ impl DataType {
     /// The floating-point types whose results are f32 values rounded once.
     pub const ROUNDED_FLOATS: [DataType; 3] = [DataType::F32, DataType::Bf16, DataType::F16];
 
+    /// The types of normalizations and softmax.
+    pub const NORMALIZED: [DataType; 8] = [
+        DataType::F32,
+        DataType::Bf16,
+        DataType::F16,
+        DataType::F64,
+        DataType::S8,
+        DataType::U8,
+        DataType::F8E4m3,
+        DataType::F8E5m2,
+    ];
+
+    /// The types of operations on single elements.
+    pub const ELEMENTWISE: [DataType; 9] = [
+        DataType::F32,
+        DataType::Bf16,
+        DataType::F16,
+        DataType::F64,
+        DataType::F8E5m2,
+        DataType::F8E4m3,
+        DataType::S32,
+        DataType::S8,
+        DataType::U8,
+    ];
+
     /// Bytes of an element.
     pub fn size(self) -> usize {
         match self {
@@ -102,18 +127,31 @@ impl DataType {
 
     /// The type of this name.
     pub fn parse(text: &str) -> Result<DataType, BadValue> {
-        let found = exactly_one_of(text, &DataType::ALL.map(|dt| (dt.name(), dt)));
-        found.map_err(|error| match ELSEWHERE.iter().find(|(theirs, _)| *theirs == text) {
-            Some((_, ours)) => BadValue::new(format!("{}; write {ours}", error.message)),
-            None => error,
-        })
+        DataType::among(&DataType::ALL)(text)
     }
 
-    /// The type of this name, or a stand-in beside the name of a type that the library does not have.
-    pub fn parse_any(text: &str) -> Result<(DataType, Option<&'static str>), BadValue> {
-        match ABSENT.into_iter().find(|name| *name == text) {
+    /// Reads the name of a type. The message about any other text lists only the types that the option is for. The
+    /// others can still be written, because the library gives its own reason for refusing them.
+    pub fn among(listed: &[DataType]) -> impl Fn(&str) -> Result<DataType, BadValue> {
+        move |text| match DataType::ALL.into_iter().find(|data_type| data_type.name() == text) {
+            Some(data_type) => Ok(data_type),
+            None => {
+                let names: Vec<&str> = listed.iter().map(|data_type| data_type.name()).collect();
+                let hint = ELSEWHERE.iter().find(|(theirs, _)| *theirs == text);
+                let hint = hint.map_or_else(String::new, |(_, ours)| format!("; write {ours}"));
+                Err(BadValue::new(format!("'{text}' is none of {}{hint}", names.join(", "))))
+            }
+        }
+    }
+
+    /// The same for an option that also takes types that the library does not have: a stand-in, beside the name.
+    pub fn among_any(
+        listed: &[DataType],
+    ) -> impl Fn(&str) -> Result<(DataType, Option<&'static str>), BadValue> {
+        let read = DataType::among(listed);
+        move |text| match ABSENT.into_iter().find(|name| *name == text) {
             Some(name) => Ok((DataType::F32, Some(name))),
-            None => DataType::parse(text).map(|data_type| (data_type, None)),
+            None => read(text).map(|data_type| (data_type, None)),
         }
     }
 

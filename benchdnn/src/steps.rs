@@ -122,13 +122,14 @@ impl Residual {
         }
         let mut pieces = text.split(':').zip(starts(text, ':')).peekable();
         let (first, _) = pieces.next().expect("a split has at least one piece");
-        let data_type = DataType::parse(first)?;
+        let read = DataType::among(&DataType::ROUNDED_FLOATS);
+        let data_type = read(first)?;
         let mut residual = Residual { data_type, sum: Some(data_type), exact: false };
         let is_mode = |text: &str| matches!(text, "rounded" | "exact");
         if let Some((sum, at)) = pieces.next_if(|(piece, _)| !is_mode(piece)) {
             residual.sum = match sum {
                 "none" => None,
-                _ => Some(DataType::parse(sum).map_err(|error| {
+                _ => Some(read(sum).map_err(|error| {
                     let message = format!("{}, or none, rounded, exact", error.message);
                     BadValue::at(at, message)
                 })?),
@@ -177,7 +178,7 @@ impl Gate {
             return Ok(None);
         }
         let pieces: Vec<(&str, usize)> = text.split(':').zip(starts(text, ':')).collect();
-        let data_type = DataType::parse(pieces[0].0)?;
+        let data_type = DataType::among(&DataType::ROUNDED_FLOATS)(pieces[0].0)?;
         let function = match pieces.get(1) {
             None | Some(("swish", _)) => GateFunction::Swish { alpha: alpha(pieces.get(2))? },
             Some(("logistic", _)) => GateFunction::Logistic,

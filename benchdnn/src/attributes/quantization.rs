@@ -95,7 +95,7 @@ fn one(text: &str, kind: &Kind) -> Result<Quantization, BadValue> {
     }
     if let Some((text, at)) = next() {
         (result.data_type, result.absent) =
-            DataType::parse_any(text).map_err(|error| error.shifted(at))?;
+            DataType::among_any(&DataType::ALL)(text).map_err(|error| error.shifted(at))?;
     }
     if let Some((text, at)) = next() {
         if policy.is_single() {

@@ -98,6 +98,18 @@ const fn row(name: &'static str, default: &'static str, help: &'static str) -> I
     Info::list("Problems of binary (lists multiply out)", name, default, help)
 }
 
+/// The types of sources and dst.
+const TYPES: [DataType; 8] = [
+    DataType::F32,
+    DataType::Bf16,
+    DataType::F16,
+    DataType::S32,
+    DataType::S8,
+    DataType::U8,
+    DataType::F8E5m2,
+    DataType::F8E4m3,
+];
+
 /// The driver's options.
 pub(super) const OPTIONS: &[Opt<Settings>] = &[
     Opt {
@@ -107,13 +119,15 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "Types SRC0[:SRC1]: f32, bf16, f16, s32, s8, u8, f8_e5m2, f8_e4m3",
         ),
         set: |state, text| {
-            let types = |item: &str| pair(item, DataType::parse, |&first| first);
+            let types = |item: &str| pair(item, DataType::among(&TYPES), |&first| first);
             list(text, ',', types).map(|list| state.src_dts = list)
         },
     },
     Opt {
         info: row("ddt", "f32", "Types of dst: the same"),
-        set: |state, text| list(text, ',', DataType::parse).map(|list| state.dst_dts = list),
+        set: |state, text| {
+            list(text, ',', DataType::among(&TYPES)).map(|list| state.dst_dts = list)
+        },
     },
     Opt {
         info: row(

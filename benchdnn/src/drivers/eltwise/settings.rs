@@ -81,7 +81,8 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "Types SRC[:DST]: f32, bf16, f16, f64, f8_e5m2, f8_e4m3; forward also s32, s8, u8",
         ),
         set: |state, text| {
-            let types = |item: &str| pair(item, DataType::parse, |&src| src);
+            let types =
+                |item: &str| pair(item, DataType::among(&DataType::ELEMENTWISE), |&src| src);
             list(text, ',', types).map(|list| state.dts = list)
         },
     },

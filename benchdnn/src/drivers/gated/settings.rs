@@ -79,6 +79,17 @@ const fn row(name: &'static str, default: &'static str, help: &'static str) -> I
     Info::list("Problems of gated activation (lists multiply out)", name, default, help)
 }
 
+/// The types of dst.
+const DST_TYPES: [DataType; 7] = [
+    DataType::F32,
+    DataType::Bf16,
+    DataType::F16,
+    DataType::S8,
+    DataType::U8,
+    DataType::F8E5m2,
+    DataType::F8E4m3,
+];
+
 /// The driver's options.
 pub(super) const OPTIONS: &[Opt<Settings>] = &[
     Opt {
@@ -93,11 +104,16 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
     },
     Opt {
         info: row("sdt", "f32", "Types of src: f32, bf16, f16"),
-        set: |state, text| list(text, ',', DataType::parse).map(|list| state.src_dts = list),
+        set: |state, text| {
+            list(text, ',', DataType::among(&DataType::ROUNDED_FLOATS))
+                .map(|list| state.src_dts = list)
+        },
     },
     Opt {
         info: row("ddt", "f32", "Types of dst: the same; forward also s8, u8, f8_e5m2, f8_e4m3"),
-        set: |state, text| list(text, ',', DataType::parse).map(|list| state.dst_dts = list),
+        set: |state, text| {
+            list(text, ',', DataType::among(&DST_TYPES)).map(|list| state.dst_dts = list)
+        },
     },
     Opt {
         info: row("stag", "abx", "Layouts of src: abx, axb, xba, letters (acb) or names (tnc)"),

@@ -80,7 +80,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "Data types of src and dst: f32, bf16, f16, f64, s8, u8, f8_e4m3, f8_e5m2 or SRC:DST",
         ),
         set: |state, text| {
-            let types = |item: &str| pair(item, DataType::parse, |&src| src);
+            let types = |item: &str| pair(item, DataType::among(&DataType::NORMALIZED), |&src| src);
             list(text, ',', types).map(|list| state.data_types = list)
         },
     },

@@ -96,7 +96,7 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "Data types of src and dst: f32, bf16, f16, f64, s8, u8, f8_e4m3, f8_e5m2 or SRC:DST",
         ),
         set: |state, text| {
-            let types = |item: &str| pair(item, DataType::parse, |&src| src);
+            let types = |item: &str| pair(item, DataType::among(&DataType::NORMALIZED), |&src| src);
             list(text, ',', types).map(|list| state.data_types = list)
         },
     },
@@ -118,7 +118,10 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
     },
     Opt {
         info: row("ss_dt", "f32", "Data types of scale and shift: f32, bf16, f16"),
-        set: |state, text| list(text, ',', DataType::parse).map(|list| state.ss_dts = list),
+        set: |state, text| {
+            list(text, ',', DataType::among(&DataType::ROUNDED_FLOATS))
+                .map(|list| state.ss_dts = list)
+        },
     },
     normalization::flags(TOPIC),
     Opt {

@@ -96,6 +96,9 @@ fn index_dim(item: &str) -> Result<i32, BadValue> {
     if item == "-1" { Ok(-1) } else { integer(item, 0..=4).map(|dim| dim as i32) }
 }
 
+/// The types of positions.
+const POSITIONS: [DataType; 2] = [DataType::S32, DataType::S64];
+
 /// The driver's options.
 pub(super) const OPTIONS: &[Opt<Settings>] = &[
     Opt {
@@ -109,19 +112,30 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
     },
     Opt {
         info: row("sdt", "f32", "Types of src: f32, bf16, f16"),
-        set: |state, text| list(text, ',', DataType::parse).map(|list| state.src_dts = list),
+        set: |state, text| {
+            list(text, ',', DataType::among(&DataType::ROUNDED_FLOATS))
+                .map(|list| state.src_dts = list)
+        },
     },
     Opt {
         info: row("ddt", "f32", "Types of dst: the same"),
-        set: |state, text| list(text, ',', DataType::parse).map(|list| state.dst_dts = list),
+        set: |state, text| {
+            list(text, ',', DataType::among(&DataType::ROUNDED_FLOATS))
+                .map(|list| state.dst_dts = list)
+        },
     },
     Opt {
         info: row("positions", "s32", "Types of positions: s32, s64"),
-        set: |state, text| list(text, ',', DataType::parse).map(|list| state.position_dts = list),
+        set: |state, text| {
+            list(text, ',', DataType::among(&POSITIONS)).map(|list| state.position_dts = list)
+        },
     },
     Opt {
         info: row("tables", "f32", "Types of tables: f32, bf16, f16"),
-        set: |state, text| list(text, ',', DataType::parse).map(|list| state.table_dts = list),
+        set: |state, text| {
+            list(text, ',', DataType::among(&DataType::ROUNDED_FLOATS))
+                .map(|list| state.table_dts = list)
+        },
     },
     Opt {
         info: row("stag", "abx", "Layouts of src: abx, axb, letters (acbd)"),

@@ -8,10 +8,14 @@ use norm_sys::*;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Types(pub [DataType; 4]);
 
+/// The types of a problem; s8 and f8_e4m3 are for keys and values.
+const TYPES: [DataType; 5] =
+    [DataType::F32, DataType::Bf16, DataType::F16, DataType::S8, DataType::F8E4m3];
+
 impl Types {
     /// Reads one type for all, or four.
     pub fn parse(text: &str) -> Result<Types, BadValue> {
-        match list(text, ':', DataType::parse)?[..] {
+        match list(text, ':', DataType::among(&TYPES))?[..] {
             [all] => Ok(Types([all; 4])),
             [q, k, v, dst] => Ok(Types([q, k, v, dst])),
             _ => Err(BadValue::new(format!("'{text}' is neither one type nor Q:K:V:DST"))),

@@ -109,13 +109,20 @@ fn letters(item: &str) -> Result<String, BadValue> {
 }
 
 fn diff_dt(item: &str) -> Result<Option<DataType>, BadValue> {
-    if item.is_empty() { Ok(None) } else { DataType::parse(item).map(Some) }
+    if item.is_empty() {
+        Ok(None)
+    } else {
+        DataType::among(&DataType::ROUNDED_FLOATS)(item).map(Some)
+    }
 }
 
 fn tags(state: &mut Settings, at: usize, text: &str) -> Result<(), BadValue> {
     state.tags[at] = list(text, ',', Tag::parse)?;
     Ok(())
 }
+
+/// The types of the mask tensor.
+const MASKS: [DataType; 4] = [DataType::F32, DataType::Bf16, DataType::F16, DataType::U8];
 
 /// The driver's options.
 pub(super) const OPTIONS: &[Opt<Settings>] = &[
@@ -169,7 +176,9 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "f32",
             "Types of the mask tensor: f32, bf16 and f16 are added; a 0 in u8 hides a key",
         ),
-        set: |state, text| list(text, ',', DataType::parse).map(|list| state.mask_dts = list),
+        set: |state, text| {
+            list(text, ',', DataType::among(&MASKS)).map(|list| state.mask_dts = list)
+        },
     },
     Opt {
         info: row(

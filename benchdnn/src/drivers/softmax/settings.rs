@@ -80,11 +80,15 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
             "f32",
             "Types of src: f32, bf16, f16, f64; forward also s8, u8, f8_e5m2, f8_e4m3",
         ),
-        set: |state, text| list(text, ',', DataType::parse).map(|list| state.src_dts = list),
+        set: |state, text| {
+            list(text, ',', DataType::among(&DataType::NORMALIZED)).map(|list| state.src_dts = list)
+        },
     },
     Opt {
         info: row("ddt", "f32", "Types of dst: the same"),
-        set: |state, text| list(text, ',', DataType::parse).map(|list| state.dst_dts = list),
+        set: |state, text| {
+            list(text, ',', DataType::among(&DataType::NORMALIZED)).map(|list| state.dst_dts = list)
+        },
     },
     Opt {
         info: row(
