@@ -13,7 +13,7 @@ use crate::language::token::{Place, Token};
 use crate::language::value::{BadValue, starts};
 use crate::library::Executor;
 use crate::problem::Problem;
-use crate::run::{Mode, RUN, Run, RunSettings, SELECTION, Selection};
+use crate::run::{ColdCache, Mode, RUN, Run, RunSettings, SELECTION, Selection};
 use std::fmt;
 use std::rc::Rc;
 
@@ -357,10 +357,18 @@ fn has_effect(run: &Run) -> Result<(), String> {
         return Ok(());
     }
     let (checks, letters) = (run.mode.checks(), run.mode.letters());
-    for (name, is_set) in [("roofline", run.roofline), ("output", run.output.is_some())] {
-        if is_set && !checks.performance {
-            return Err(format!("--{name} needs a mode that measures, P or F, not {letters}"));
-        }
+    let timing = [
+        ("roofline", run.roofline),
+        ("output", run.output.is_some()),
+        ("max-ms-per-prb", run.max_ms.is_some()),
+        ("cold-cache", run.cold_cache != ColdCache::None),
+        ("fix-times-per-prb", run.fix_times > 0 && !run.times_creation()),
+    ];
+    if let Some((name, _)) = timing.iter().find(|(_, is_set)| *is_set && !checks.performance) {
+        let creation = if *name == "fix-times-per-prb" { " (or I with --compare)" } else { "" };
+        return Err(format!(
+            "--{name} needs a mode that measures, P or F{creation}, not {letters}"
+        ));
     }
     match run.gradient && !checks.correctness {
         true => Err(format!("--check=grad needs mode C, not {letters}")),

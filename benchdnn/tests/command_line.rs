@@ -220,6 +220,9 @@ fn measured_times_go_to_a_file_of_their_own() {
         run(0, &words);
         assert_eq!(std::fs::read_to_string(&path).expect("a file").lines().count(), lines);
     }
+    let words = ["--mode=P", "--fix-times-per-prb=3", "--perf-template=csv"];
+    let text = run(0, &[&words[..], &["--output=-", "8x32"]].concat());
+    assert!(text.starts_with("engine,") && !Path::new("-").exists(), "{text}");
     let message = run(2, &["--mode=P", "--output=/nowhere/file", "8x32"]);
     assert!(message.starts_with("benchdnn: --output: cannot write /nowhere/file: "), "{message}");
 }

@@ -69,13 +69,14 @@ fn command_line(numbers: &mut Numbers) -> Vec<String> {
     ];
     let mut words = Vec::new();
     for (name, values) in options {
-        // `--roofline` is refused in modes that do not measure.
+        // These are refused in modes that do not measure.
+        let timing = ["cold-cache", "roofline", "max-ms-per-prb", "fix-times-per-prb"];
         let measures = ["P", "pc", "CP", "F"];
         let is_measured = words.first().is_some_and(|word: &String| {
             word.strip_prefix("--mode=")
                 .is_some_and(|mode| measures.iter().any(|m| mode.ends_with(m)))
         });
-        if numbers.below(3) == 0 && (*name != "roofline" || is_measured) {
+        if numbers.below(3) == 0 && (!timing.contains(name) || is_measured) {
             words.push(format!("--{name}={}", numbers.one_of(values)));
         }
     }

@@ -50,7 +50,8 @@ pub fn open(file: &str, folder: &Folder, driver: &str) -> Result<Batch, Unusable
         if path.exists() && !path.is_dir() {
             return read(&path);
         }
-        tried.push(path.display().to_string());
+        let found = if path.is_dir() { " (a folder)" } else { "" };
+        tried.push(format!("{}{found}", path.display()));
     }
     let name = match file.rfind("inputs/") {
         Some(at) => file[at + "inputs/".len()..].to_owned(),
@@ -60,7 +61,7 @@ pub fn open(file: &str, folder: &Folder, driver: &str) -> Result<Batch, Unusable
         return batch(format!("inputs/{name}"), Folder::Embedded, text);
     }
     let name = format!("inputs/{name}");
-    if !tried.contains(&name) {
+    if !tried.contains(&name) && !Path::new(file).is_absolute() {
         tried.push(name);
     }
     let end = match nearest(file.rsplit('/').next().unwrap_or(file), embedded(driver)) {

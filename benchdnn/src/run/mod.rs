@@ -77,12 +77,17 @@ impl Run {
         self.max_ms.unwrap_or(self.mode.default_ms())
     }
 
+    /// Whether the problem's creation is timed, beside another library's.
+    pub fn times_creation(&self) -> bool {
+        self.mode == Mode::Initialize && self.peer.is_some()
+    }
+
     /// The shared options that are not at their defaults; all that affect what is run, if
     /// `canonical`.
     pub fn words(&self) -> Vec<String> {
         let said = |name, text: &str| word(RUN, name, text, self.canonical);
         let max_ms = match self.max_ms {
-            None if !self.canonical => String::new(),
+            None if !(self.canonical && self.mode.checks().performance) => String::new(),
             _ => self.max_ms().to_string(),
         };
         [

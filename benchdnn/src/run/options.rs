@@ -300,11 +300,11 @@ pub const RUN: &[Opt<RunSettings>] = &[
             "FILE",
             PRINTED,
             "",
-            "Write the lines of --perf-template to FILE, which is overwritten; status lines and\n\
-             the summary stay on standard output",
+            "Write the lines of --perf-template to FILE, which is overwritten, and leave status\n\
+             lines and the summary on standard output; -: all on standard output",
         ),
         set: |state, text| {
-            state.run.output = (!text.is_empty()).then(|| text.into());
+            state.run.output = (!matches!(text, "" | "-")).then(|| text.into());
             Ok(())
         },
     },

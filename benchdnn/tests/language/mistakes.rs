@@ -17,6 +17,19 @@ fn options_without_effect_in_the_mode_are_refused() {
             &["--mode=B", "--roofline", "5x3"],
             "--roofline needs a mode that measures, P or F, not B",
         ),
+        (&["--cold-cache=wei", "5x3"], "--cold-cache needs a mode that measures, P or F, not C"),
+        (
+            &["--mode=R", "--max-ms-per-prb=9", "5x3"],
+            "--max-ms-per-prb needs a mode that measures, P or F, not R",
+        ),
+        (
+            &["--mode=C", "--fix-times-per-prb=2", "5x3"],
+            "--fix-times-per-prb needs a mode that measures, P or F (or I with --compare), not C",
+        ),
+        (
+            &["--mode=I", "--fix-times-per-prb=2", "5x3"],
+            "--fix-times-per-prb needs a mode that measures, P or F (or I with --compare), not I",
+        ),
     ] {
         let count = arguments.len();
         let expected = format!("command line, argument {count}, column 1: {message}");
@@ -24,6 +37,11 @@ fn options_without_effect_in_the_mode_are_refused() {
     }
     assert_eq!(lines(&["--mode=CP", "--check=grad", "--roofline", "--dir=BWD_D", "5x3"]).len(), 1);
     assert_eq!(lines(&["--mode=L", "--check=grad", "--roofline", "5x3"]).len(), 1);
+    for words in [["--mode=I", "--compare=lib.so"], ["--mode=BP", "--cold-cache=all"]] {
+        assert_eq!(lines(&[&words[..], &["--fix-times-per-prb=2", "5x3"]].concat()).len(), 1);
+    }
+    // Standard output is where the lines go without the option.
+    assert_eq!(lines(&["--output=-", "5x3"]), ["--lnorm 5x3"]);
 }
 
 #[test]
@@ -128,6 +146,7 @@ fn mistakes_in_files_are_pointed_at_with_the_way_there() {
             ("quote", "2x3\n 4x5_n\"open\n6x7"),
             ("self", "2x3 --batch=self"),
             ("missing", "--batch=nowhere"),
+            ("deep/inner", "2x3"),
         ],
     );
     let at = |name: &str| folder.join(name).display().to_string();
@@ -161,6 +180,13 @@ fn mistakes_in_files_are_pointed_at_with_the_way_there() {
             "{}:1:9: no such batch file: {}, inputs/lnorm/nowhere\n  included from command line, argument 1, column 1",
             at("missing"),
             at("nowhere")
+        )
+    );
+    assert_eq!(
+        error(&[&batch_option(&folder, "deep")]),
+        format!(
+            "command line, argument 1, column 9: no such batch file: {} (a folder)",
+            at("deep")
         )
     );
 }
