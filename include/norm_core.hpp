@@ -6,6 +6,7 @@
 #define NORM_CORE_HPP
 
 #include "norm.h"
+#include "norm_empty.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -106,17 +107,6 @@ inline void error::wrap_c_api(norm_status_t status, const char *message) {
     if (status != norm_success) fail(status, message);
 }
 
-// What a use of an empty handle says.
-inline const char *is_empty(norm_engine *) { return "the engine is empty"; }
-inline const char *is_empty(norm_stream *) { return "the stream is empty"; }
-inline const char *is_empty(norm_memory_desc *) { return "the memory::desc is empty"; }
-inline const char *is_empty(norm_memory *) { return "the memory is empty"; }
-inline const char *is_empty(norm_post_ops *) { return "the post_ops are empty"; }
-inline const char *is_empty(norm_primitive_attr *) { return "the primitive_attr is empty"; }
-inline const char *is_empty(norm_primitive_desc *) { return "the primitive_desc is empty"; }
-inline const char *is_empty(norm_primitive *) { return "the primitive is empty"; }
-inline const char *is_empty(norm_kv_cache *) { return "the kv_cache is empty"; }
-
 // A reference-counted handle to a C object.
 template <typename Object, norm_status_t (*destroy)(Object *)>
 class handle {
@@ -128,14 +118,15 @@ public:
     // The C object, still owned by this handle. Fails if it is empty, unless that is
     // allowed; then it is NULL.
     Object *get(bool allow_empty = false) const {
-        if (!object_ && !allow_empty) fail(norm_invalid_arguments, is_empty(object_.get()));
+        if (!object_ && !allow_empty) fail(norm_invalid_arguments, empty_message(object_.get()));
         return object_.get();
     }
     // The C object, or NULL.
     Object *get_or_null() const noexcept { return object_.get(); }
     // Releases the object.
     void reset() noexcept { object_.reset(); }
-    // The same, and takes ownership of another, or with `weak` only refers to it.
+    // Releases the object and takes ownership of `object`. With `weak`, the caller keeps the
+    // ownership: it must destroy `object`, and not before the last use of this handle.
     void reset(Object *object, bool weak = false) {
         if (weak)
             object_ = std::shared_ptr<Object>(std::shared_ptr<Object>(), object);

@@ -73,7 +73,10 @@ public:
     void extend(const std::vector<sequence> &sequences, const std::vector<memory::dim> &tokens,
             memory::dim rows = 0) const {
         if (sequences.size() != tokens.size()) {
-            fail(norm_invalid_arguments, "norm::kv_cache: tokens has another length than sequences");
+            fail(norm_invalid_arguments,
+                    ("norm::kv_cache: tokens has " + std::to_string(tokens.size())
+                            + " entries, but sequences has " + std::to_string(sequences.size()))
+                            .c_str());
             return;
         }
         check(norm_kv_cache_extend(get(), static_cast<int>(sequences.size()), sequences.data(),

@@ -235,7 +235,9 @@ public:
             if (!check(norm_memory_desc_get_blob(nullptr, &size, desc().get()))) return nullptr;
             if (blob.size() != size) {
                 fail(norm_invalid_arguments,
-                        "norm::memory::desc: blob has another size than get_blob() gives");
+                        ("norm::memory::desc: blob has " + std::to_string(blob.size())
+                                + " bytes, but get_blob() gives " + std::to_string(size))
+                                .c_str());
                 return nullptr;
             }
             norm_memory_desc_t object = nullptr;
@@ -252,7 +254,9 @@ public:
         static norm_memory_desc_t create(const dims &sizes, data_type type, const dims &strides) {
             if (!strides.empty() && strides.size() != sizes.size()) {
                 fail(norm_invalid_arguments,
-                        "norm::memory::desc: strides has another length than sizes");
+                        ("norm::memory::desc: strides has " + std::to_string(strides.size())
+                                + " entries, but sizes has " + std::to_string(sizes.size()))
+                                .c_str());
                 return nullptr;
             }
             norm_memory_desc_t object = nullptr;
@@ -279,7 +283,11 @@ public:
     static void validate_dims(const std::vector<T> &sizes, int least = 0) {
         if (sizes.size() > static_cast<std::size_t>(NORM_MAX_NDIMS)
                 || sizes.size() < static_cast<std::size_t>(least))
-            fail(norm_invalid_arguments, "norm::memory: the number of dimensions is not allowed");
+            fail(norm_invalid_arguments,
+                    ("norm::memory: sizes has " + std::to_string(sizes.size())
+                            + " entries, but must have " + std::to_string(least) + " to "
+                            + std::to_string(NORM_MAX_NDIMS))
+                            .c_str());
     }
 
     memory() = default;

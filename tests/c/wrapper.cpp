@@ -67,7 +67,6 @@ static void engines_and_streams(const norm::engine &engine) {
     copy.reset(taken);
     EXPECT(copy.get_kind() == norm::engine::kind::cpu);
     THROWS(norm_invalid_arguments, "kind", norm::engine(norm::engine::kind::gpu, 0));
-    THROWS(norm_invalid_arguments, "the engine is empty", norm::stream {norm::engine()});
 }
 
 static void memories(const norm::engine &engine) {
@@ -83,7 +82,8 @@ static void memories(const norm::engine &engine) {
     EXPECT(desc != memory::desc({2, 3, 5}, dt::bf16, memory::dims {}));
     EXPECT(memory::desc().is_zero() && memory::desc().get_size() == 0);
     THROWS(norm_invalid_arguments, "tag", memory::desc({2, 3}, dt::f32, tag::abc));
-    THROWS(norm_invalid_arguments, "strides", memory::desc({2, 3}, dt::f32, memory::dims {1}));
+    THROWS(norm_invalid_arguments, "strides has 1 entries, but sizes has 2",
+            memory::desc({2, 3}, dt::f32, memory::dims {1}));
     THROWS(norm_invalid_arguments, "what",
             memory::desc({2, 3}, dt::f32, tag::any).get_strides());
 
@@ -99,11 +99,10 @@ static void memories(const norm::engine &engine) {
     EXPECT(own.get_desc() == matrix && own.get_engine() == engine);
     THROWS(norm_out_of_memory, "handle",
             memory({{memory::dim(1) << 58}, dt::f32, tag::a}, engine));
-    THROWS(norm_invalid_arguments, "the memory is empty", memory().get_desc());
     EXPECT(memory::data_type_size(dt::bf16) == 2);
     memory::validate_dims(memory::dims {1, 2}, 2);
-    THROWS(norm_invalid_arguments, "dimensions", memory::validate_dims(memory::dims {1}, 2));
-    THROWS(norm_invalid_arguments, "dimensions",
+    THROWS(norm_invalid_arguments, "1 entries, but must have 2 to 12", memory::validate_dims(memory::dims {1}, 2));
+    THROWS(norm_invalid_arguments, "13 entries, but must have 0 to 12",
             memory::validate_dims(memory::dims(NORM_MAX_NDIMS + 1)));
     norm::error::wrap_c_api(norm_success, "not thrown");
     try {
@@ -126,7 +125,7 @@ static void layouts(const norm::engine &engine) {
     std::vector<std::uint8_t> blob = blocked.get_blob();
     EXPECT(memory::desc(blob) == blocked);
     blob.pop_back();
-    THROWS(norm_invalid_arguments, "another size", const memory::desc whole(blob));
+    THROWS(norm_invalid_arguments, "bytes, but get_blob() gives", const memory::desc whole(blob));
     EXPECT(memory::desc::with_letters({32, 48}, dt::f32, "AB16b16a") == blocked);
     THROWS(norm_invalid_arguments, "tag", memory::desc::with_letters({32, 48}, dt::f32, "AB16"));
     EXPECT(blocked.with_data_type(dt::f64).get_size() == 2 * blocked.get_size());
@@ -463,6 +462,7 @@ static void callers_threads(const norm::engine &engine) {
 }
 
 #include "wrapper_elementwise.h"
+#include "wrapper_empty.h"
 #include "wrapper_gated.h"
 #include "wrapper_kv_cache.h"
 #include "wrapper_rows.h"
@@ -480,6 +480,7 @@ int main() {
         binary();
         gated();
         sdpa();
+        empty_objects();
         kv_caches();
         row_attributes();
         group_normalization();

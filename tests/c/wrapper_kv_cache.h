@@ -49,7 +49,8 @@ static void kv_caches() {
     EXPECT(cache.rope_dst_desc().get_dims() == norm::memory::dims({4, 2, 1, 1}));
     cache.drop(copy);
     THROWS(norm_invalid_arguments, "sequence", cache.drop(copy));
-    THROWS(norm_invalid_arguments, "length", cache.extend({first}, {1, 2}));
+    THROWS(norm_invalid_arguments, "tokens has 2 entries, but sequences has 1",
+            cache.extend({first}, {1, 2}));
     THROWS(norm_invalid_arguments, "layer", cache.get_arguments(1, {first}));
     settings.data_type = dt::s8;
     const norm::kv_cache quantized(engine, settings);
