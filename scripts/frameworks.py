@@ -1,8 +1,10 @@
+#!/usr/bin/env python3
 """PyTorch, ONNX Runtime, ggml and candle behind one interface, for compare_frameworks.py.
 
 Each function yields its library's ways to run a case: a name, a call, and a function that returns the last
 call's result in f32. A library that is not installed, or does not support the case, yields nothing and puts the
 reason in `REASONS`. Arrays are NumPy's, with bfloat16 from ml_dtypes.
+A module of compare_frameworks.py, which has the options, and of compare_rows.py.
 """
 
 import ctypes
@@ -346,3 +348,13 @@ def of_candle(case, library):
 
     yield "candle", lambda: library.candle_norm_run(problem), result
     library.candle_norm_free(problem)
+
+
+if __name__ == "__main__":
+    import argparse
+
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.parse_args()
+    parser.error("this is a module; run scripts/compare_frameworks.py")

@@ -1,12 +1,24 @@
+#!/usr/bin/env python3
 """Draws the measurements of performance.py as SVG: heat maps by rows and columns, times by size.
 
 A cell is a dictionary with `rows` and `cols`, `bytes` of the tensors, times in milliseconds (`ours_ms`,
 `theirs_ms`, `copy_ms`), `ratio` and `share`; None where something was not measured. Needs matplotlib.
+A module of performance.py, which has the options.
 """
 
 import math
 
-import matplotlib
+if __name__ == "__main__":
+    # --help needs nothing but this file.
+    import argparse
+
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.parse_args()
+    parser.error("this is a module; run scripts/performance.py")
+
+import matplotlib  # noqa: E402
 
 matplotlib.use("svg")
 # The same data gives the same file: no date and no random ids. Text stays text.

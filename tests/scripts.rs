@@ -79,6 +79,11 @@ fn scripts() -> Vec<PathBuf> {
     found
 }
 
+/// Whether the file's name is that of a program for bash or Python.
+fn is_code(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "py" || extension == "sh")
+}
+
 fn executable(path: &Path, text: &str) {
     fs::write(path, text).expect("the folder can be written");
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
@@ -193,6 +198,12 @@ fn help_needs_nothing_and_changes_nothing() {
     let sandbox = Sandbox::new("scripts-help");
     let mut scripts = scripts();
     assert!(scripts.len() > 10, "only {} scripts were found", scripts.len());
+    // Modules that others import are scripts, too: somebody will start them.
+    let skipped: Vec<PathBuf> = files()
+        .into_iter()
+        .filter(|file| file.starts_with("scripts") && is_code(file) && !scripts.contains(file))
+        .collect();
+    assert!(skipped.is_empty(), "without bash or python3 in the first line: {skipped:?}");
     if python().is_none() {
         println!("skipped: there is no python3 here");
         scripts.retain(|script| script.extension().is_none_or(|e| e != "py"));
