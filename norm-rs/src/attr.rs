@@ -118,7 +118,7 @@ impl Attr {
     /// ```
     ///
     /// # Errors
-    /// As [`set_scales`](Self::set_scales), also for another type.
+    /// As [`set_scales`](Self::set_scales), also for a type that scales cannot have.
     pub fn set_host_scale(&mut self, arg: Arg, data_type: DataType) -> Result<()> {
         let (attr, arg, none) = (self.0.as_ptr(), arg.to_c(), ptr::null());
         // SAFETY: as above; there are no groups.
@@ -262,7 +262,7 @@ impl Attr {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) or
-    /// [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for another type of scales.
+    /// [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for a type that scales cannot have.
     pub fn set_dynamic_scales(
         &mut self,
         scale: DynamicScale,
@@ -333,7 +333,7 @@ impl Attr {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) for another type than f32.
+    /// [`ErrorKind::Unimplemented`](crate::ErrorKind::Unimplemented) if the type is not f32.
     pub fn set_softmax_stats(&mut self, stats: &MemoryDesc) -> Result<()> {
         let (attr, stats) = (self.0.as_ptr(), stats.as_ptr());
         // SAFETY: as above; the descriptor is valid.

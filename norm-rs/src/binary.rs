@@ -137,7 +137,7 @@ impl BinaryPrimitive {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument: it
-    /// is missing, not used, or has another descriptor than the primitive's. On failure nothing is
+    /// is missing, not used, or does not have the primitive's descriptor. On failure nothing is
     /// written.
     ///
     /// # Panics

@@ -1,4 +1,4 @@
-//! Gated activation (SwiGLU and the like), forward ([`Forward`]) and backward ([`Backward`]).
+//! Gated activation (SwiGLU, GEGLU, ReGLU, GLU), forward ([`Forward`]) and backward ([`Backward`]).
 //!
 //! ```text
 //! g = min(gate, limit), u = max(-limit, min(up, limit)) + shift
@@ -222,7 +222,7 @@ impl Forward {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument: it is missing, not used,
-    /// or has another descriptor than the primitive's. On failure nothing is written.
+    /// or does not have the primitive's descriptor. On failure nothing is written.
     ///
     /// # Panics
     /// As [`Primitive::execute`].

@@ -166,8 +166,8 @@ fn call<'a, P: Parameter>(
 ///
 /// # Errors
 /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments): shapes that differ, more
-/// than 5 dimensions, an axis that runs backwards, a parameter of another length or not contiguous,
-/// or an epsilon that is negative or not finite.
+/// than 5 dimensions, an axis that runs backwards, a scale or shift that is not contiguous or whose
+/// length is not the number of columns, or an epsilon that is negative or not finite.
 pub fn layer_norm<S: Float, P: Parameter, T: Float, D: Dimension>(
     src: &ArrayRef<S, D>,
     scale: Option<&ArrayRef1<P>>,

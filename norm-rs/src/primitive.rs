@@ -125,8 +125,8 @@ impl Primitive {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument: it
-    /// is missing, not used by this primitive, bound in the wrong direction, has another descriptor
-    /// than [`arg_desc`](Self::arg_desc), or is bound in place where that is not supported. An
+    /// is missing, not used by this primitive, bound in the wrong direction, does not have the
+    /// descriptor [`arg_desc`](Self::arg_desc), or is bound in place where that is not supported. An
     /// unneeded scratchpad is ignored. On failure nothing is written.
     ///
     /// # Panics

@@ -12,7 +12,7 @@ use crate::plan::Operation;
 enum Parameter {
     /// The function does not have it.
     Unused,
-    /// It has a usual value, which it has unless the caller passes another.
+    /// It has this value unless the caller passes one.
     Usual(f64),
     /// The caller must pass it.
     Needed,

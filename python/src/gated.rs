@@ -1,4 +1,4 @@
-//! Gated activation: SwiGLU and the like.
+//! Gated activation: SwiGLU, GEGLU, ReGLU, GLU.
 
 use arrayvec::ArrayVec;
 use norm_rs::DataType;

@@ -132,8 +132,8 @@ impl Tag {
             || LETTERS.chars().take(named.len()).all(|letter| named.contains(letter));
         if letters.is_empty() || !known || !distinct || !complete {
             return Err(BadValue::new(format!(
-                "'{text}' is not a layout: abx, axb, xba and the like, letters (acb), \
-                 a name (tnc), any or undef"
+                "'{text}' is not a layout: letters (acb), with x for the dimensions without a letter \
+                 (abx, axb, xba), a name (tnc), any or undef"
             )));
         }
         let (written, letters) = (text.to_owned(), letters.to_owned());

@@ -174,7 +174,7 @@ impl Backward {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument: it
-    /// is missing, not used with these flags, or has another descriptor than the primitive's. On
+    /// is missing, not used with these flags, or does not have the primitive's descriptor. On
     /// failure nothing is written.
     ///
     /// # Panics

@@ -372,7 +372,7 @@ macro_rules! primitive {
             ///
             /// # Errors
             /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument: it is missing,
-            /// not used, has another descriptor than the primitive's, or a position or a slot is out of range. On
+            /// not used or does not have the primitive's descriptor, or a position or a slot is out of range. On
             /// failure nothing is written.
             ///
             /// # Panics

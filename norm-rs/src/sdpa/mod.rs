@@ -347,8 +347,8 @@ macro_rules! primitive {
             ///
             /// # Errors
             /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument: it is missing,
-            /// not used, has another descriptor than the primitive's, or a length, an offset or a page is out of range. On failure
-            /// nothing is written.
+            /// not used or does not have the primitive's descriptor, or a length, an offset or a page is out of range.
+            /// On failure nothing is written.
             ///
             /// # Panics
             /// As [`Primitive::execute`].

@@ -124,7 +124,7 @@ impl Backward {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments), naming the argument: it
-    /// is missing, not used, or has another descriptor than the primitive's. On failure nothing is
+    /// is missing, not used, or does not have the primitive's descriptor. On failure nothing is
     /// written.
     ///
     /// # Panics

@@ -47,7 +47,7 @@ pub struct GnormProblem {
     pub flags: Flags,
     /// Added to the variance inside the root.
     pub epsilon: f32,
-    /// Scales, post-ops and the like.
+    /// The options that every primitive has, such as scales and post-ops.
     pub attributes: Attributes,
     /// Threads for creating the primitive and for executing it.
     pub contexts: [Context; 2],

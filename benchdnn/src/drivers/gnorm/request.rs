@@ -30,7 +30,7 @@ pub struct Request {
     pub epsilon: f32,
     /// The kind of normalization.
     pub flags: Flags,
-    /// Scales, post-ops and the like.
+    /// The options that every primitive has, such as scales and post-ops.
     pub attributes: Attributes,
     /// Residual and gate.
     pub steps: StepsRequest,

@@ -50,11 +50,11 @@ pub struct LnormProblem {
     pub flags: Flags,
     /// Added to the variance inside the root.
     pub epsilon: f32,
-    /// Scales, post-ops and the like.
+    /// The options that every primitive has, such as scales and post-ops.
     pub attributes: Attributes,
     /// Threads for creating the primitive and for executing it.
     pub contexts: [Context; 2],
-    /// Residual, gate and the like.
+    /// Residual, gate and partial norm.
     pub steps: Steps,
     /// Which tensors share buffers.
     pub inplace: Inplace,

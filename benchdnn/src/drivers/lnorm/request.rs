@@ -33,9 +33,9 @@ pub struct Request {
     pub epsilon: f32,
     /// The kind of normalization.
     pub flags: Flags,
-    /// Scales, post-ops and the like.
+    /// The options that every primitive has, such as scales and post-ops.
     pub attributes: Attributes,
-    /// Residual, gate and the like.
+    /// Residual, gate and partial norm.
     pub steps: StepsRequest,
 }
 
