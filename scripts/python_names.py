@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares the Python package's functions and their parameters with the recorded ones.
 
-The functions are those of python/package/libnorm/__init__.pyi, which python/tests compares with the
-module. tests/symbols/python.txt records for each one what every call must pass, what it returns, and
+The functions are those of the stubs python/package/libnorm/*.pyi, which python/tests compares with
+the module. tests/symbols/python.txt records for each one what every call must pass, what it returns, and
 every parameter with its position or as a keyword, and its default. norm-sys/tests/compatibility.rs
 compares that list with the last release's.
 
@@ -17,12 +17,20 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-STUB = ROOT / "python" / "package" / "libnorm" / "__init__.pyi"
+STUBS = ROOT / "python" / "package" / "libnorm"
 RECORD = ROOT / "tests" / "symbols" / "python.txt"
 
 
-def signature(name, function, options):
-    """The lines of a function; options are the names of the keywords in its ** parameter."""
+def fields(classes, name):
+    """The fields of a class and of its bases."""
+    if name not in classes:
+        return []
+    own = [node.target.id for node in classes[name].body if isinstance(node, ast.AnnAssign)]
+    return own + [field for base in classes[name].bases for field in fields(classes, ast.unparse(base))]
+
+
+def signature(name, function, classes):
+    """The lines of a function, whose ** parameter is Unpack[class]."""
     arguments = function.args
     positional = arguments.posonlyargs + arguments.args
     if positional and positional[0].arg in ("self", "cls"):
@@ -42,22 +50,23 @@ def signature(name, function, options):
         if default is not None:
             yield f"{name}: {own} = {ast.unparse(default)}"
     if arguments.kwarg:
+        options = fields(classes, ast.unparse(arguments.kwarg.annotation.slice))
         yield from (f"{name}: keyword {option}" for option in options)
 
 
 def names(text):
     """The lines that the record should have."""
     body = ast.parse(text).body
-    classes = {node.name: node.body for node in body if isinstance(node, ast.ClassDef)}
-    options = [node.target.id for node in classes["_Options"] if isinstance(node, ast.AnnAssign)]
+    classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
     found = set()
     for node in body:
         if isinstance(node, ast.FunctionDef):
-            found.update(signature(node.name, node, options))
+            found.update(signature(node.name, node, classes))
         elif isinstance(node, ast.AnnAssign):
             found.add(node.target.id)
-    for method in classes["KvCache"]:
-        found.update(signature(f"KvCache.{method.name}", method, options))
+    methods = [node for node in classes["KvCache"].body if isinstance(node, ast.FunctionDef)]
+    for method in methods:
+        found.update(signature(f"KvCache.{method.name}", method, classes))
     return found
 
 
@@ -66,7 +75,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bless", action="store_true", help="write the record")
     arguments = parser.parse_args()
-    present = names(STUB.read_text(encoding="utf-8"))
+    stubs = [stub.read_text(encoding="utf-8") for stub in sorted(STUBS.glob("*.pyi"))]
+    present = names("\n".join(stubs))
     if arguments.bless:
         RECORD.write_text("".join(f"{line}\n" for line in sorted(present)))
     recorded = set(RECORD.read_text().splitlines())
