@@ -423,12 +423,12 @@ NORM_API norm_status_t norm_primitive_attr_set_rounding(
  * scale per index of dimension d, stored dense row-major; mask 0 means one
  * scale for the tensor.
  *
- * The second form sets the data type of the scales: f32, bf16, f16, f8_e5m2 or
- * f8_e4m3 (the first form uses f32). With group_ndims above 0 there is one scale per
+ * The second form sets the data type of the scales: f32, bf16, f16, f8_e5m2 or f8_e4m3
+ * (the first form uses f32). group_ndims is 0 or 2. If it is 2, there is one scale per
  * group of indices; only dynamic scales support that. In the third form a nonzero
- * `is_on_host` means that the scale is a host scalar: the argument must then come
- * from norm_memory_create_host_scalar. This requires mask 0, no groups and static
- * scales, or else the result is norm_invalid_arguments; attention does not support it
+ * `is_on_host` means that the scale is a host scalar: the argument must then come from
+ * norm_memory_create_host_scalar. This requires mask 0, no groups and static scales,
+ * or else the result is norm_invalid_arguments; attention does not support it
  * (norm_unimplemented).
  *
  * In the fourth form `qmode` says whether the scales are passed

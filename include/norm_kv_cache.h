@@ -110,7 +110,7 @@ NORM_API norm_status_t norm_kv_cache_extend(norm_kv_cache_t cache, int count,
  * not both.
  *
  * A cache of s8 or f8_e4m3 has one f32 scale for the key of each token and head, and one for
- * the value, computed like dynamic scales (norm_primitive_attr_set_scales_v3()):
+ * the value, computed by the rule of dynamic scales (norm_primitive_attr_set_scales_v3()):
  *
  *   scale = max|x| / M          M is 127 for s8 and 448 for f8_e4m3
  *   element = x * (1/scale)     rounded to nearest even, saturated

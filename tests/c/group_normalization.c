@@ -355,8 +355,10 @@ static void refusals_dynamic(norm_memory_desc_t good, norm_memory_desc_t bytes) 
             (&out, engine, kind, good, good, G, epsilon, 0, attr));
     REFUSED(norm_unimplemented, "attr", norm_group_normalization_backward_primitive_desc_create,
             (&out, engine, norm_backward, good, good, good, G, epsilon, 0, NULL, attr));
+    INVALID("group_ndims", norm_primitive_attr_set_scales_v3,
+            (attr, NORM_ARG_DST, 2, 1, row, norm_f32, 0, norm_quantization_mode_dynamic_fp));
     MUST(norm_primitive_attr_set_scales_v3(
-            attr, NORM_ARG_DST, 2, 1, row, norm_f32, 0, norm_quantization_mode_dynamic_fp));
+            attr, NORM_ARG_DST, 2, 2, row, norm_f32, 0, norm_quantization_mode_dynamic_fp));
     REFUSED(norm_unimplemented, "attr", norm_group_normalization_forward_primitive_desc_create,
             (&out, engine, kind, good, bytes, G, epsilon, 0, attr));
     SAYS("need mask 0xf");

@@ -152,7 +152,7 @@ static void tags(void) {
         EXPECT(norm_memory_desc_get_size(desc) == (size_t)stride * 2);
         MUST(norm_memory_desc_destroy(desc));
     }
-    EXPECT(value == norm_BAcde4a4b + 1);
+    EXPECT(value == norm_aBcdef32b + 1);
     expect_case[0] = 0;
 }
 

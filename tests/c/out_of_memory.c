@@ -355,6 +355,18 @@ static void backward(void) {
     for (int i = 0; i < 3; ++i) CALL(norm_primitive_desc_destroy, (all[i]));
 }
 
+static void in_turn(void *pool, int count, norm_parallel_body_t body, void *context) {
+    (void)pool;
+    for (int i = 0; i < count; ++i) body(i, context);
+}
+
+/* Execution on threads of the caller's. */
+static void callers_threads(void) {
+    CALL(norm_stream_set_parallel_for, (stream, in_turn, NULL, 3));
+    backward();
+    CALL(norm_stream_set_parallel_for, (stream, NULL, NULL, 1));
+}
+
 static void explanations(void) {
     norm_memory_t its = NULL;
     norm_explanation_t found;
@@ -392,7 +404,7 @@ static void ending(void) {
 
 static void (*const parts[])(void) = {beginning, engines_and_streams, descriptors, memories,
         attributes, forward, scaled, groups, elementwise, backward, gates, attentions, explanations,
-        ropes, kv_caches, ending};
+        ropes, kv_caches, callers_threads, ending};
 
 /* How a process ended. */
 enum { PASSED = 10, FAILED, NOTHING_FAILED };
