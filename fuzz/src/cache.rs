@@ -30,8 +30,8 @@ pub(crate) struct Part {
 pub(crate) struct Step {
     pub(crate) parts: Vec<Part>,
     pub(crate) rows: usize,
-    /// Which layers something of the step was written to.
-    pub(crate) written: Vec<bool>,
+    /// Which layers keys and values of the step were written to.
+    pub(crate) written: Vec<[bool; 2]>,
 }
 
 pub(crate) struct Cache {
@@ -285,7 +285,7 @@ impl Cache {
             parts.push(Part { at, start, tokens: new });
         }
         // A step without sequences is no step.
-        let written = vec![false; self.layers];
+        let written = vec![[false; 2]; self.layers];
         self.step = (count > 0).then_some(Step { parts, rows: rows as usize, written });
     }
 }

@@ -157,7 +157,7 @@ impl Cache {
             "inputs were written"
         );
         let in_range = (0..self.layers as i64).contains(&layer);
-        let sound = in_range && self.step.is_some();
+        let sound = in_range && self.step.is_some() && has != [false; 2];
         if status != sys::norm_success {
             has_message();
             let spoiled = has[0] && bad_keys || has[1] && bad_values;
@@ -167,8 +167,9 @@ impl Cache {
         assert!(sound, "a write to layer {layer}");
         let mut written = Vec::new();
         self.each_token(|at, token, _, _| written.push((at, token)));
-        if let Some(step) = self.step.as_mut().filter(|_| has != [false; 2]) {
-            step.written[layer as usize] = true;
+        if let Some(step) = self.step.as_mut() {
+            let written = &mut step.written[layer as usize];
+            *written = [written[0] || has[0], written[1] || has[1]];
         }
         let known = [has[0] && !bad_keys, has[1] && !bad_values];
         for (at, token) in written {
@@ -183,12 +184,14 @@ impl Cache {
 
     /// Whether one of the sequences has tokens in the open step that a layer lacks.
     fn lacks(&self, layer: usize, numbers: &[i64]) -> bool {
-        let Some(step) = self.step.as_ref().filter(|step| !step.written[layer]) else {
+        let Some(step) = &self.step else { return false };
+        let [keys, values] = step.written[layer];
+        if (keys || self.roped[layer]) && values {
             return false;
-        };
+        }
         let named = |at: usize| numbers.contains(&self.sequences[at].number);
         let is_new = |part: &super::cache::Part| part.tokens > 0 && part.at.is_some_and(named);
-        !self.roped[layer] && step.parts.iter().any(is_new)
+        step.parts.iter().any(is_new)
     }
 
     /// The arguments of a layer for sequences, with -1 for an empty place. They must be refused if the sequences'

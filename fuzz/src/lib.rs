@@ -68,7 +68,15 @@ mod tests {
     #[test]
     #[cfg(feature = "language")]
     fn random_command_lines() {
-        let read: u64 = (0..inputs(20_000)).map(|seed| language::run(&bytes(seed))).sum();
+        // Few random lines are understood unless they are short.
+        let line = |seed: u64| {
+            let mut bytes = bytes(seed);
+            if seed % 8 > 0 {
+                bytes.truncate(1 + seed as usize % 16);
+            }
+            bytes
+        };
+        let read: u64 = (0..inputs(40_000)).map(|seed| language::run(&line(seed))).sum();
         assert!(read > 0, "no command line was understood");
     }
 }

@@ -41,7 +41,8 @@ pub(crate) fn fuzz(arguments: &[String]) -> Vec<Step> {
     let seconds = arguments.get(1).map_or("60", String::as_str);
     let targets: Vec<&str> = match arguments.first().map(String::as_str) {
         Some("short") => {
-            let test = "cargo test --release --manifest-path fuzz/Cargo.toml --lib --no-default-features";
+            let test =
+                "cargo test --release --manifest-path fuzz/Cargo.toml --lib --no-default-features";
             // libFuzzer's programs must compile, too.
             let programs = "cargo check --manifest-path fuzz/Cargo.toml --bins";
             return vec![Step::new(&format!("{test} --features language")), Step::new(programs)];
