@@ -31,11 +31,7 @@
  *                                       list of post-operations is full. Every
  *                                       allocation in the library may fail; if a
  *                                       thread cannot be started, executions run
- *                                       without it. Thread-local storage is not
- *                                       the library's to allocate: if it was
- *                                       loaded with dlopen(), glibc allocates
- *                                       1.2 kB in a thread's first call, and
- *                                       ends the process if it cannot
+ *                                       without it
  *               norm_runtime_error      an internal error; it never causes
  *                                       undefined behaviour, an exception or an
  *                                       abort

@@ -1,10 +1,10 @@
 //! Errors: a status and a message.
 //!
 //! Everything below `capi` reports failure with [`Error`]. `capi` turns it into a C status and this thread's last error
-//! message. The text is kept in a fixed per-thread buffer, so that errors need no memory and results are small.
+//! message. The text is kept in a buffer of the thread, so that results are small.
 
+use crate::per_thread;
 use crate::text::Text;
-use std::cell::RefCell;
 use std::fmt::{self, Write};
 
 /// The failures of `norm_status_t`.
@@ -16,14 +16,6 @@ pub(crate) enum Status {
     LastImplReached,
     RuntimeError,
     NotRequired,
-}
-
-/// The longest message in bytes. Longer ones are cut.
-const LONGEST: usize = 480;
-
-thread_local! {
-    /// The message of this thread's last error.
-    static MESSAGE: RefCell<Text<LONGEST>> = const { RefCell::new(Text::new()) };
 }
 
 /// A failure: its status, and a message that names the parameter. It displays the message, which
@@ -41,7 +33,7 @@ impl Error {
         // Displaying a value may itself create errors.
         let mut text = Text::new();
         let _ = write!(text, "{message}");
-        MESSAGE.with(|stored| *stored.borrow_mut() = text);
+        per_thread::with(|thread| *thread.message.borrow_mut() = text);
         Self { status }
     }
 
@@ -62,6 +54,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        MESSAGE.with(|message| f.write_str(message.borrow().as_str()))
+        let shown = per_thread::with(|thread| f.write_str(thread.message.borrow().as_str()));
+        shown.unwrap_or_else(|| f.write_str("there is no memory for the message"))
     }
 }

@@ -13,6 +13,7 @@ mod fork;
 mod heap;
 mod mark;
 mod ops;
+mod per_thread;
 mod primitive;
 mod rows;
 mod simd;

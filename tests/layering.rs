@@ -22,6 +22,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("heap", 3),
     ("environment", 2),
     ("error", 2),
+    ("per_thread", 1),
     ("text", 0),
     ("mark", 0),
     ("fork", 0),

@@ -18,6 +18,8 @@ mod heap;
 mod mark;
 #[path = "../src/ops/mod.rs"]
 mod ops;
+#[path = "../src/per_thread.rs"]
+mod per_thread;
 #[path = "../src/primitive/mod.rs"]
 mod primitive;
 #[path = "../src/rows/mod.rs"]

@@ -2,22 +2,15 @@
 
 use super::exported;
 use crate::error::Error;
+use crate::per_thread;
 use crate::text::Text;
-use std::cell::RefCell;
 use std::ffi::c_char;
 use std::fmt::Write;
 
-/// Room for a function's name and a message.
-const LONGEST: usize = 576;
-
-thread_local! {
-    static LAST: RefCell<Text<LONGEST>> = const { RefCell::new(Text::new()) };
-}
-
 /// Stores a failure as `function: message`.
 pub(super) fn set(function: &str, error: &Error) {
-    LAST.with(|last| {
-        let mut last = last.borrow_mut();
+    per_thread::with(|thread| {
+        let mut last = thread.last_error.borrow_mut();
         *last = Text::new();
         let _ = write!(last, "{function}: {error}");
     });
@@ -26,6 +19,7 @@ pub(super) fn set(function: &str, error: &Error) {
 exported! {
     /// The last error message, or an empty string.
     fn norm_get_last_error() -> *const c_char, else c"".as_ptr(); {
-        Ok(LAST.with(|last| last.borrow().as_c_str().as_ptr()))
+        let last = per_thread::with(|thread| thread.last_error.borrow().as_c_str().as_ptr());
+        Ok(last.unwrap_or(c"there is no memory for this thread's messages".as_ptr()))
     }
 }

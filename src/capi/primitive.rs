@@ -8,12 +8,12 @@ use super::stream::Stream;
 use crate::error::{Error, Result};
 use crate::heap;
 use crate::mark::{Kind, Mark};
+use crate::per_thread;
 use crate::primitive::{ArgumentName, Arguments, PrimitiveDesc, Usage};
 use crate::rows::{Many, execute_many};
 use crate::tensor::{DataType, MemoryDesc};
 use crate::text::{Capitals, joined, shown};
 use norm_sys as sys;
-use std::cell::Cell;
 use std::ffi::c_int;
 use std::fmt;
 
@@ -78,9 +78,9 @@ handles! {
     Primitive: norm_primitive = Primitive;
 }
 
-thread_local! {
-    /// The number of threads in this thread's last execution.
-    static LAST_THREADS: Cell<usize> = const { Cell::new(0) };
+/// Stores the number of threads of an execution.
+fn remember(threads: usize) {
+    per_thread::with(|thread| thread.last_threads.set(threads));
 }
 
 exported! {
@@ -119,7 +119,7 @@ exported! {
         let mut arguments = Arguments::new();
         let scratchpad = primitive.bind(args, &mut arguments)?;
         let threads = desc.execute(&arguments, scratchpad, stream.threads)?;
-        LAST_THREADS.set(threads);
+        remember(threads);
         Ok(())
     }
 }
@@ -147,7 +147,7 @@ exported! {
         };
         (0..count).try_for_each(|index| calls.check(index))?;
         if count > 0 {
-            LAST_THREADS.set(execute_many(&calls, stream.threads)?);
+            remember(execute_many(&calls, stream.threads)?);
         }
         Ok(())
     }
@@ -302,6 +302,6 @@ exported! {
 exported! {
     /// The number of threads in this thread's last execution.
     fn norm_get_last_num_threads() -> c_int, else 0; {
-        Ok(LAST_THREADS.get() as c_int)
+        Ok(per_thread::with(|thread| thread.last_threads.get()).unwrap_or(0) as c_int)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt;
 
-use crate::toolchain::{Language, build, command, root, run, text};
+use crate::toolchain::{Language, build, build_unlinked, command, library_dir, root, run, text};
 
 /// Runs a C program; its summary must report checks.
 fn check(source: &str) {
@@ -77,6 +77,13 @@ fn guard_pages_detect_an_overrun() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(100 + 11), "{said}");
     assert!(said.contains("access outside a tensor"), "{said}");
+}
+
+#[test]
+fn a_thread_without_memory_calls_an_opened_library() {
+    let program = build_unlinked("tests/consumers/opened.c");
+    let printed = run(command(program).arg(library_dir().join("libnorm.so")));
+    assert_eq!(printed, "opened: 0 failed\n");
 }
 
 #[test]

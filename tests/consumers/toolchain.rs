@@ -58,10 +58,15 @@ pub(crate) fn build(source: &str, language: Language) -> PathBuf {
     let program = built.get_or_insert_default().entry((source.to_owned(), language)).or_default();
     let program = program.clone();
     drop(built);
-    program.get_or_init(|| compile(source, language)).clone()
+    program.get_or_init(|| compile(source, language, &["-lnorm", "-lm", "-ldl"])).clone()
 }
 
-fn compile(source: &str, language: Language) -> PathBuf {
+/// Builds a C program that opens the library itself.
+pub(crate) fn build_unlinked(source: &str) -> PathBuf {
+    compile(source, Language::C99, &["-ldl"])
+}
+
+fn compile(source: &str, language: Language, libraries: &[&str]) -> PathBuf {
     let library = library_dir();
     let out = library.join("consumers");
     std::fs::create_dir_all(&out).expect("a folder for the programs can be made");
@@ -79,7 +84,7 @@ fn compile(source: &str, language: Language) -> PathBuf {
         .arg("-o")
         .arg(&fresh)
         .arg(format!("-L{}", library.display()))
-        .args(["-lnorm", "-lm", "-ldl"])
+        .args(libraries)
         .arg(format!("-Wl,-rpath,{}", library.display()))
         .output()
         .unwrap_or_else(|e| panic!("{} cannot be run: {e}", language.compiler()));
