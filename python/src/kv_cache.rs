@@ -297,7 +297,8 @@ impl PyKvCache {
         })
     }
 
-    /// Writes the keys and values of the step to a layer, converted to the type of the cache. Either may be None.
+    /// Writes the keys and values of the step to a layer, converted to the type of the cache. Either may be None, but not
+    /// both.
     ///
     /// Parameters
     /// ----------
@@ -315,6 +316,11 @@ impl PyKvCache {
         #[pyo3(from_py_with = arguments::layer)] layer: usize,
     ) -> PyResult<()> {
         self.limits.check_layer(layer)?;
+        if k.is_none() && v.is_none() {
+            return Err(PyValueError::new_err(
+                "k and v are both None: pass the keys, the values or both",
+            ));
+        }
         let read = |name, x: Option<_>| x.map(|x| four(name, x, FLOATS)).transpose();
         let (k, v) = (read("k", k)?, read("v", v)?);
         let given = [&k, &v].map(|x| x.as_ref().map(Rows4::new));

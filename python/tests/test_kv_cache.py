@@ -191,6 +191,7 @@ def test_errors_say_which_limit_to_raise():
         refused(ValueError, words, call)
     deep = libnorm.KvCache("paged", layers=3, **sizes)
     deep.extend(deep.new_sequence(), 3)
+    refused(ValueError, ["k and v are both None", "values or both"], deep.write, None, None)
     refused(ValueError, ["layer is 3", "pass 0 to 2"], deep.write, x, x, 3)
     tight = libnorm.KvCache("paged", pages=1, page_size=4, **sizes)
     refused(MemoryError, ["2 free pages", "more pages"], tight.extend, tight.new_sequence(), 8)
