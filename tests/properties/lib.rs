@@ -17,6 +17,8 @@ mod error;
 mod heap;
 #[path = "../../src/mark.rs"]
 mod mark;
+#[path = "../../src/per_thread.rs"]
+mod per_thread;
 #[path = "../../src/tensor/mod.rs"]
 mod tensor;
 #[path = "../../src/text.rs"]
