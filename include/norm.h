@@ -18,7 +18,8 @@
  *             function that fails has no effect and writes no outputs.
  *             norm_get_last_error() then describes this thread's last failure
  *             in one sentence that names the parameter. The text is kept in a
- *             per-thread buffer, so failures need no memory.
+ *             per-thread buffer, allocated when the thread first needs it; a
+ *             reserve serves threads that have no memory for it.
  *               norm_invalid_arguments  a required object or output is NULL, a
  *                                       handle is stale (see Handles), an
  *                                       enumerator does not exist, dimensions
@@ -42,7 +43,8 @@
  *             depend on the handles that they were created from, so those may
  *             be destroyed first. A handle returned by a query is owned by the
  *             queried object and valid as long as that object; an engine is the
- *             one that the object was created with.
+ *             one that the object was created with, and destroying it destroys
+ *             the caller's.
  * Handles.    Using a destroyed handle or one of another kind, or destroying a
  *             handle that another object owns, is norm_invalid_arguments. The
  *             library does not return the memory of destroyed objects to the
@@ -92,9 +94,9 @@ extern "C" {
 NORM_API const char *norm_status2str(norm_status_t status);
 
 /* The reason for the calling thread's last failure: one sentence that names
- * the function and the parameter, or "" before the first failure. Successful
- * calls do not clear it. The string is valid until the next failing call on
- * this thread. Never NULL. */
+ * the function and the parameter, or "" before the first failure, or a fixed sentence
+ * if the thread could not keep one. Successful calls do not clear it. The string is
+ * valid until the next failing call on this thread. Never NULL. */
 NORM_API const char *norm_get_last_error(void);
 
 /* ------------------------------------------------------------------------ */

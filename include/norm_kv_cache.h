@@ -106,8 +106,7 @@ NORM_API norm_status_t norm_kv_cache_extend(norm_kv_cache_t cache, int count,
         const norm_dim_t *sequences, const norm_dim_t *tokens, norm_dim_t rows);
 
 /* Writes the keys and values of the step to a layer, converted to the cache's type, rounded
- * to nearest even. Either may be NULL, but
- * not both.
+ * to nearest even. Either may be NULL, but not both.
  *
  * A cache of s8 or f8_e4m3 has one f32 scale for the key of each token and head, and one for
  * the value, computed by the rule of dynamic scales (norm_primitive_attr_set_scales_v3()):

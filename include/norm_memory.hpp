@@ -212,6 +212,7 @@ public:
         }
         // Whether a list has an entry for each dimension.
         bool covers(const char *name, std::size_t entries) const {
+            if (get() == nullptr) return false;
             const int ndims = get_ndims();
             if (entries == static_cast<std::size_t>(ndims)) return true;
             fail(norm_invalid_arguments,

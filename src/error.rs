@@ -55,6 +55,6 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = per_thread::with(|thread| f.write_str(thread.message.borrow().as_str()));
-        shown.unwrap_or_else(|| f.write_str("there is no memory for the message"))
+        shown.unwrap_or_else(|| f.write_str("the message was not kept"))
     }
 }

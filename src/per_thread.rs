@@ -3,7 +3,7 @@
 //!
 //! The memory is allocated when a thread first needs it. Thread-local storage would not do: a library loaded with
 //! `dlopen()` gets it at a thread's first access, and glibc ends the process if there is none. Here a few threads can
-//! start without memory, and more only lose their messages.
+//! start without memory, if the system needs none for their keys; the others have no messages and keep no scratchpad.
 
 use crate::text::Text;
 use std::alloc::Layout;

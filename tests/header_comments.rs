@@ -143,7 +143,13 @@ fn opened(statement: &str, inside_public: bool) -> Scope {
     match () {
         () if is("namespace") || is("extern") => Scope::Namespace,
         () if is("enum") || is("typedef") => Scope::Plain,
-        () if statement.contains('(') || !inside_public => Scope::Other,
+        // A template's parameters may have parentheses, too.
+        () if statement.ends_with(')')
+            || statement.contains(") ") && !is("class")
+            || !inside_public =>
+        {
+            Scope::Other
+        }
         () if is("class") => Scope::Class { public: false },
         () if is("struct") => Scope::Class { public: true },
         () => Scope::Other,

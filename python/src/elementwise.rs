@@ -206,7 +206,8 @@ fn number_error(
     other: &Tensor<'_, '_>,
     error: PyErr,
 ) -> PyErr {
-    if object.extract::<f64>().is_err() {
+    let is_array = object.hasattr("__dlpack__").unwrap_or(false);
+    if is_array || object.extract::<f64>().is_err() {
         return error;
     }
     let (what, shape) = (described(object), tuple(&vec![1; other.shape.len()]));

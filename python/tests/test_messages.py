@@ -200,6 +200,7 @@ def test_what_functions_do_not_have():
     refused(TypeError, ["temperature: there is none: divide src by it"], libnorm.softmax, X, temperature=2.0)
     words = ["src1 is a float: pass an array of the shape (1, 1, 1), such as numpy.full((1, 1, 1), 2.0, numpy.float32)"]
     refused(TypeError, words, libnorm.binary, X, 2.0, "add")
+    refused(TypeError, ["src1 has elements of int64: convert them"], libnorm.binary, X, np.array([[[3]]]), "add")
     refused(TypeError, ["src0 is an int: pass an array of the shape (1,)"], libnorm.binary, 2, COLS, "mul")
     words = ["src1 is a float32: pass an array of the shape (1, 1, 1)"]
     refused(TypeError, words, libnorm.binary, X, X[0, 0, 0], "add")

@@ -1,11 +1,11 @@
 //! Engines. There is one, the CPU.
 
 use super::exported;
-use super::handle::{Handle, Out, handles, remove};
+use super::handle::{Handle, Out, handles, is_owned, remove};
 use crate::error::{Error, Result};
 use crate::mark::{Kind, Mark};
 use norm_sys as sys;
-use std::sync::atomic::{AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
 /// The device that runs primitives.
 #[derive(Debug)]
@@ -14,6 +14,8 @@ pub(super) struct Engine {
     mark: Mark,
     /// The objects that were created with it, plus one until C destroys it.
     holders: AtomicUsize,
+    /// Until C destroys it. Not part of the mark, which other threads may read: objects give out the handle.
+    is_owned: AtomicBool,
 }
 
 handles! {
@@ -86,7 +88,7 @@ exported! {
         let out = unsafe { Out::new(engine, "engine") }?;
         check(kind, index)?;
         let (mark, holders) = (Mark::part(Kind::Engine), AtomicUsize::new(1));
-        out.set(Engine { mark, holders }.into_c()?);
+        out.set(Engine { mark, holders, is_owned: AtomicBool::new(true) }.into_c()?);
         Ok(())
     }
 }
@@ -121,9 +123,8 @@ exported! {
     fn norm_engine_destroy as dnnl_engine_destroy(engine: sys::norm_engine_t) {
         if !engine.is_null() {
             // SAFETY: guaranteed by the caller.
-            unsafe {
-                Engine::check_owned(engine, "engine")?;
-                engine.cast::<Mark>().write(Mark::part(Kind::Engine));
+            if !unsafe { Engine::get(engine, "engine") }?.is_owned.swap(false, Ordering::Relaxed) {
+                return Err(is_owned("engine"));
             }
             // It has the caller's share of the count.
             drop(HeldEngine(engine));

@@ -85,32 +85,20 @@ pub(super) unsafe trait Handle: Sized + 'static {
         Error::invalid(format_args!("{name}: {why}"))
     }
 
-    /// Refuses to destroy an object that is not C's.
-    ///
-    /// # Safety
-    /// As [`find`](Handle::find).
-    unsafe fn check_owned(p: *mut Self::C, name: &str) -> Result<()> {
-        // SAFETY: guaranteed by the caller.
-        unsafe { Self::get(p, name)? };
-        // SAFETY: as above; it is such an object.
-        if unsafe { &*p.cast::<Mark>() } != &Mark::owned(Self::KIND) {
-            let text = "it is owned by another object, which destroys it";
-            return Err(Error::invalid(format_args!("{name}: {text}")));
-        }
-        Ok(())
-    }
-
     /// Destroys the object of a handle. NULL is fine.
     ///
     /// # Safety
     /// As [`get_mut`](Handle::get_mut).
     unsafe fn destroy(p: *mut Self::C, name: &str) -> Result<()> {
         if !p.is_null() {
-            // SAFETY: guaranteed by the caller. C owns it: it came from `into_c`.
-            unsafe {
-                Self::check_owned(p, name)?;
-                remove::<Self>(p);
+            // SAFETY: guaranteed by the caller.
+            unsafe { Self::get(p, name)? };
+            // SAFETY: as above; it is such an object.
+            if unsafe { &*p.cast::<Mark>() } != &Mark::owned(Self::KIND) {
+                return Err(is_owned(name));
             }
+            // SAFETY: C owns it: it came from `into_c`.
+            unsafe { remove::<Self>(p) };
         }
         Ok(())
     }
@@ -194,6 +182,12 @@ handles! {
     MemoryDesc: norm_memory_desc = MemoryDesc;
     Attr: norm_primitive_attr = Attr;
     PostOps: norm_post_ops = PostOps;
+}
+
+/// The refusal to destroy an object that is not C's.
+#[cold]
+pub(super) fn is_owned(name: &str) -> Error {
+    Error::invalid(format_args!("{name}: it is owned by another object, which destroys it"))
 }
 
 pub(super) fn is_null(name: &str) -> Error {

@@ -121,7 +121,7 @@ impl MemoryDesc {
         }
     }
 
-    /// [`reshaped`](Self::reshaped) for a tensor with elements. Groups of old and new dimensions
+    /// [`reshaped`](Self::reshaped) for a tensor with strides. Groups of old and new dimensions
     /// with equal numbers of elements, innermost first, get new strides.
     fn regrouped(&self, dims: &[i64], data_type: DataType) -> Result<Self> {
         let split = || {

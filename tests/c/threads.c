@@ -130,10 +130,44 @@ static void last_error(void) {
     pthread_barrier_destroy(&step);
 }
 
+static pthread_barrier_t shared_by_all;
+
+/* Uses the engine of a stream, which main destroys meanwhile: the stream keeps it. */
+static void *use_engine(void *argument) {
+    norm_stream_t stream = argument, other = NULL;
+    long good = 0;
+    pthread_barrier_wait(&shared_by_all);
+    for (int i = 0; i < 200; ++i) {
+        norm_engine_t its = NULL;
+        good += norm_stream_get_engine(stream, &its) == norm_success
+                && norm_stream_create(&other, its, norm_stream_default_flags) == norm_success
+                && norm_stream_destroy(other) == norm_success;
+    }
+    return (void *)good;
+}
+
+static void destroyed_engine(void) {
+    pthread_t threads[2];
+    void *good[2] = {NULL, NULL};
+    norm_engine_t own = NULL;
+    norm_stream_t stream = NULL;
+    MUST(norm_engine_create(&own, norm_cpu, 0));
+    MUST(norm_stream_create(&stream, own, norm_stream_default_flags));
+    EXPECT(pthread_barrier_init(&shared_by_all, NULL, 3) == 0);
+    for (int i = 0; i < 2; ++i)
+        EXPECT(pthread_create(&threads[i], NULL, use_engine, stream) == 0);
+    pthread_barrier_wait(&shared_by_all);
+    MUST(norm_engine_destroy(own));
+    for (int i = 0; i < 2; ++i) EXPECT(pthread_join(threads[i], &good[i]) == 0 && (long)good[i] == 200);
+    EXPECT(norm_engine_destroy(own) == norm_invalid_arguments);
+    MUST(norm_stream_destroy(stream));
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "emulated") == 0) rounds = 3;
     MUST(norm_engine_create(&engine, norm_cpu, 0));
     last_error();
+    destroyed_engine();
     for (int library_threads = 1; library_threads <= 2; ++library_threads) {
         one_primitive(norm_forward_training, 7, library_threads);
         one_primitive(norm_forward_training, 400, library_threads);

@@ -1,6 +1,7 @@
 //! AMX: registers with 16 rows of pairs of terms, and products of two of them.
 
 use super::{Granted, LANES, Matrices, Product};
+#[cfg(target_os = "linux")]
 use std::arch::x86_64::*;
 
 /// Rows of a tile.
