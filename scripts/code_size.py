@@ -74,8 +74,9 @@ def verdict(now, then):
     """What is wrong with a row; empty if nothing is."""
     if not now or not then:
         return "not recorded" if now else "recorded, but not in the library"
-    if now[0] != then[0]:
-        return f"{then[0]} entries recorded"
+    # Fewer may be two identical kernels in one unit of compilation, where the compiler merges them.
+    if now[0] > then[0]:
+        return f"more than the {then[0]} entries recorded"
     return f"more than the {then[1]} bytes recorded" if now[1] > then[1] * (1 + SLACK) else ""
 
 
