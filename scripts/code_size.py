@@ -7,7 +7,7 @@
 
 An entry is a function `entry_<level>` that `entry_points!` makes: a kernel for one combination of types and
 parameters. A row of the record is an operation (or a shared folder), a kernel and a level; the last row is the
-section .text. The number of entries must be the recorded one, because every build pays for one more combination.
+section .text. The number of entries must not exceed the recorded one, because every build pays for one more combination.
 Bytes may grow by the tolerance and shrink freely. The numbers do not depend on the machine's load, but on the
 compiler and the architecture; the recorded ones are from the toolchain in rust-toolchain.toml on x86_64. Needs
 binutils and Python 3.9 or later.
