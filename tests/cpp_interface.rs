@@ -3,7 +3,7 @@
 
 mod source;
 
-use source::{code, files, text};
+use source::{code, files, text, without_directives};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -28,14 +28,7 @@ struct Reader {
 
 impl Reader {
     fn read(mut self, header: &str) -> BTreeSet<String> {
-        let mut continues = false;
-        let code = code(header);
-        let is_code = |line: &&str| {
-            let directive = continues || line.trim_start().starts_with('#');
-            continues = directive && line.ends_with('\\');
-            !directive
-        };
-        let code = code.lines().filter(is_code).collect::<Vec<_>>().join(" ");
+        let code = without_directives(&code(header)).replace('\n', " ");
         let (mut statement, mut depth) = (String::new(), 0);
         for letter in code.chars() {
             // Braces in parentheses and after an equals sign have values.

@@ -3,7 +3,7 @@
 
 mod source;
 
-use source::{code, files, text};
+use source::{code, files, text, without_directives};
 
 /// What a brace opens.
 #[derive(Clone, Copy, PartialEq)]
@@ -27,20 +27,17 @@ struct Line {
 }
 
 fn lines(header: &str) -> Vec<Line> {
-    let mut continues = false;
-    let code = code(header);
-    let pairs = code.lines().zip(header.lines());
-    let line = |(code, line): (&str, &str)| {
-        let directive = continues || code.trim_start().starts_with('#');
-        continues = directive && code.ends_with('\\');
-        let blank = code.trim().is_empty();
+    let all = code(header);
+    let code = without_directives(&all);
+    let line = |((code, all), line): ((&str, &str), &str)| {
+        let blank = all.trim().is_empty();
         Line {
-            code: if directive { String::new() } else { code.to_string() },
+            code: code.to_string(),
             is_comment: blank && !line.trim().is_empty(),
             has_comment: !blank && line.contains("//"),
         }
     };
-    pairs.map(line).collect()
+    code.lines().zip(all.lines()).zip(header.lines()).map(line).collect()
 }
 
 /// Stands for the braces of [`Scope::Plain`].

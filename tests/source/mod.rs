@@ -65,6 +65,18 @@ pub(crate) fn code(text: &str) -> String {
     String::from_utf8(out).expect("whole characters were replaced")
 }
 
+/// C code with preprocessor directives replaced by empty lines.
+#[allow(dead_code, reason = "not every program that reads sources needs it")]
+pub(crate) fn without_directives(code: &str) -> String {
+    let mut continues = false;
+    let line = |line: &str| {
+        let directive = continues || line.trim_start().starts_with('#');
+        continues = directive && line.ends_with('\\');
+        if directive { "\n".to_owned() } else { format!("{line}\n") }
+    };
+    code.lines().map(line).collect()
+}
+
 /// Code without its test modules.
 #[allow(dead_code, reason = "not every program that reads sources needs it")]
 pub(crate) fn without_tests(code: &str) -> String {
