@@ -9,25 +9,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::arguments;
-use crate::call::{Given, compute};
+use crate::call::{BACKWARD, FORWARD, Given, compute};
 use crate::layout::check_overlaps;
 use crate::output::{Output, allocate, expect_out};
 use crate::plan::{Addresses, Operand, Operation, Problem};
 use crate::tensor::{Tensor, tuple};
-
-/// Element types of src and dst.
-const FORWARD: &[DataType] = &[
-    DataType::F32,
-    DataType::Bf16,
-    DataType::F16,
-    DataType::F64,
-    DataType::S8,
-    DataType::U8,
-    DataType::F8E4m3,
-    DataType::F8E5m2,
-];
-/// Element types of the backward pass.
-const BACKWARD: &[DataType] = &[DataType::F32, DataType::Bf16, DataType::F16, DataType::F64];
 
 /// The dimension that `axis` means; negative ones count from the last.
 fn resolve_axis(axis: i64, first: &Tensor<'_, '_>) -> PyResult<usize> {
