@@ -120,7 +120,8 @@ public:
             return is_zero() ? nullptr : get();
         }
 
-        // A part of this tensor, in this tensor's buffer. Here and below,
+        // A part of this tensor, in this tensor's buffer. Sizes and offsets count
+        // elements and have an entry for each dimension. Here and below,
         // `allow_empty` returns an empty descriptor if the result is not
         // implemented.
         desc submemory_desc(

@@ -5,8 +5,8 @@
 //! `ONEDNN_ROOT` names a folder with `include/` and `lib/` of oneDNN 3.13 or later, for example a
 //! virtual environment with PyPI's `onednn` and `onednn-devel`. Without it the tests are skipped.
 //!
-//! The feature is asked for here, not by `required-features` in `Cargo.toml`: the Python package's
-//! source distribution has that file, but not this folder.
+//! The `cfg` below requires the feature. `required-features` would have to name this test in
+//! `Cargo.toml`, which the Python package's source distribution includes without this folder.
 #![cfg(all(target_os = "linux", feature = "onednn-abi"))]
 
 #[path = "../consumers/toolchain.rs"]
