@@ -33,7 +33,7 @@ pub trait Problem: fmt::Debug {
     }
 
     /// The dimensions in the descriptor, and those of tensors with more elements. They may be
-    /// [too large](Problem::too_large) to multiply.
+    /// too large to multiply.
     fn sizes(&self) -> Vec<Vec<usize>>;
 
     /// The problem's attributes.

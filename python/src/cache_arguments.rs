@@ -1,5 +1,6 @@
 //! Reads and checks the arguments of a KV cache one by one.
 
+use norm_rs::kv_cache::Rows;
 use norm_rs::{DataType, Engine, Memory, MemoryDesc, Result};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -84,5 +85,15 @@ impl Rows4 {
         let desc = MemoryDesc::with_strides(&self.dims, self.data_type, &self.strides)?;
         // SAFETY: guaranteed by the caller; the array has this type and layout.
         unsafe { Memory::from_raw(engine, &desc, self.data) }
+    }
+}
+
+/// How the arrays of a step hold the rows of its sequences, and how many rows they have.
+pub(crate) fn step(counts: &[usize], packed: bool) -> (Rows, usize) {
+    match counts.iter().max() {
+        Some(&rows) if rows > 0 && !packed => {
+            (Rows::Padded(rows), rows.saturating_mul(counts.len()))
+        }
+        _ => (Rows::Packed, counts.iter().fold(0, |sum, count| sum.saturating_add(*count))),
     }
 }

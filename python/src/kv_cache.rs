@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use norm_rs::kv_cache::{KvCache, Rows, Sequence};
+use norm_rs::kv_cache::{KvCache, Sequence};
 use norm_rs::sdpa::Window;
 use norm_rs::{DataType, Engine, Result, Stream};
 use pyo3::exceptions::{PyMemoryError, PyNotImplementedError, PyValueError};
@@ -17,18 +17,16 @@ use crate::arguments;
 use crate::attention::forward;
 use crate::attention_arguments::{FLOATS, Keywords, four};
 use crate::attention_call::{Call, Keys};
-use crate::cache_arguments::{Rows4, data_type, each, numbers};
+use crate::cache_arguments::{Rows4, data_type, each, numbers, step};
 use crate::cache_attend::{Attend, longest, sequences as all_of};
-use crate::cache_limits::{Limits, check_window, needed, no_page, refuse};
+use crate::cache_build::{Storage, Wanted};
+use crate::cache_limits::{Limits, needed, no_page, refuse};
 use crate::cache_rope::Rotated;
+use crate::cache_stats;
 use crate::call::Given;
-use crate::elementwise::named;
 use crate::errors::to_python;
 use crate::rope::Angles;
 use crate::windows::window;
-
-/// The default page size in tokens.
-const PAGE: usize = 16;
 
 /// A cache of the keys and values of several sequences in all layers of a model.
 ///
@@ -64,9 +62,9 @@ const PAGE: usize = 16;
 /// Raises
 /// ------
 /// TypeError, ValueError, NotImplementedError
-///     An argument has the wrong type, shape or value, or write_rope would have to quantize.
+///     An argument has the wrong type or value.
 /// MemoryError
-///     There is no place for another sequence, or no page for more tokens.
+///     There is not enough memory.
 #[pyclass(frozen, module = "libnorm", name = "KvCache")]
 pub(crate) struct PyKvCache {
     cache: Mutex<KvCache>,
@@ -155,31 +153,11 @@ impl PyKvCache {
         let key_size = needed("key_size", key_size)?;
         let value_size = value_size.unwrap_or(key_size);
         let data_type = dtype.map(data_type).transpose()?.unwrap_or(DataType::F32);
-        let (width, first_keys) = self::window(window)?;
-        let kind = named("kind", kind, &[("contiguous", 0), ("paged", 1), ("ring", 2)])?;
-        if kind == 0 && page_size.is_some() {
-            return Err(PyValueError::new_err(
-                "page_size is given, but a contiguous cache has a page for each sequence: leave it out",
-            ));
-        }
-        check_window(kind == 2, window.is_some())?;
-        let build = || {
-            let engine = Engine::cpu()?;
-            let page = page_size.unwrap_or(PAGE);
-            let builder = match kind {
-                0 => KvCache::contiguous(&engine, data_type),
-                1 => KvCache::paged(&engine, data_type, page),
-                _ => KvCache::ring(&engine, data_type, page, width),
-            };
-            let builder = builder.layers(layers).heads(heads).key_size(key_size);
-            let builder = builder.tokens(limits.tokens).value_size(value_size).sequences(sequences);
-            let mut builder = builder.pages(pages.unwrap_or(0)).first_tokens(first_keys);
-            if let Some(step_tokens) = step_tokens {
-                builder = builder.step_tokens(step_tokens);
-            }
-            builder.build()
-        };
-        let cache = build().map_err(|error| to_python(&error))?;
+        let storage = Storage::new(kind, page_size, window.is_some())?;
+        let (window, sizes) = (self::window(window)?, (key_size, value_size));
+        let wanted =
+            Wanted { storage, limits, data_type, heads, sizes, step_tokens, pages, window };
+        let cache = wanted.build().map_err(|error| to_python(&error))?;
         let columns = cache.page_table_desc(1).map_err(|error| to_python(&error))?.dims()[1];
         let page = cache.value_desc().dims()[2];
         Ok(Self {
@@ -187,10 +165,10 @@ impl PyKvCache {
             open: AtomicUsize::new(0),
             limits,
             heads,
-            sizes: (key_size, value_size),
+            sizes,
             data_type,
             room: columns * page,
-            window: (width, first_keys),
+            window,
         })
     }
 
@@ -199,6 +177,11 @@ impl PyKvCache {
     /// Returns
     /// -------
     /// int, a number that no other sequence of the cache has had or will have
+    ///
+    /// Raises
+    /// ------
+    /// MemoryError
+    ///     There is no place for another sequence.
     fn new_sequence(&self, py: Python<'_>) -> PyResult<i64> {
         let number = self.with(py, |cache| cache.new_sequence().map(Sequence::number));
         number.map_err(|error| self.full(py, error))
@@ -210,6 +193,13 @@ impl PyKvCache {
     /// Returns
     /// -------
     /// int
+    ///
+    /// Raises
+    /// ------
+    /// TypeError, ValueError
+    ///     The cache has no such sequence.
+    /// MemoryError
+    ///     There is no place for another sequence.
     fn fork(
         &self,
         py: Python<'_>,
@@ -221,6 +211,11 @@ impl PyKvCache {
     }
 
     /// Ends a sequence and frees the pages that no other sequence shares.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError, ValueError
+    ///     The cache has no such sequence.
     fn drop(
         &self,
         py: Python<'_>,
@@ -230,6 +225,11 @@ impl PyKvCache {
     }
 
     /// Drops the tokens of a sequence from length on. A ring allows at least those of the last extension.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError, ValueError
+    ///     The cache has no such sequence, it is shorter, or a ring no longer has what would be the last tokens.
     fn truncate(
         &self,
         py: Python<'_>,
@@ -240,6 +240,11 @@ impl PyKvCache {
     }
 
     /// The number of tokens in a sequence.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError, ValueError
+    ///     The cache has no such sequence.
     fn length(
         &self,
         py: Python<'_>,
@@ -260,6 +265,13 @@ impl PyKvCache {
     /// packed : bool
     ///     Whether the rows of the step's arrays are packed without gaps, as if for one sequence. Otherwise
     ///     each sequence has as many rows as the largest of tokens.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError, ValueError
+    ///     The cache has no such sequence, or it would have more tokens than the cache was created for.
+    /// MemoryError
+    ///     No page is free.
     #[pyo3(signature = (sequences, tokens, *, packed=false),
            text_signature = "($self, sequences, tokens, *, packed=False)")]
     fn extend(
@@ -276,18 +288,11 @@ impl PyKvCache {
             let all = numbers.iter().zip(&mut counts);
             all.filter(|(number, _)| number.is_none()).for_each(|(_, count)| *count = 0);
         }
-        let rows = match counts.iter().max() {
-            Some(&rows) if rows > 0 && !packed => Rows::Padded(rows),
-            _ => Rows::Packed,
-        };
+        let (rows, of_step) = step(&counts, packed);
         let extended = self.with(py, |cache| {
             let list: Vec<_> =
                 all_of(cache, &numbers).into_iter().zip(counts.iter().copied()).collect();
             cache.extend(&list, rows)?;
-            let of_step = match rows {
-                Rows::Padded(rows) => rows * list.len(),
-                _ => counts.iter().sum(),
-            };
             self.open.store(of_step, Ordering::Relaxed);
             Ok(())
         });
@@ -307,6 +312,11 @@ impl PyKvCache {
     ///     the largest of tokens, and rows beyond those of a sequence are not read. After packed=True, of shape
     ///     (1, G, T, D) and (1, G, T, E), with the tokens of all sequences.
     /// layer : int
+    ///
+    /// Raises
+    /// ------
+    /// TypeError, ValueError
+    ///     An argument has the wrong type or shape, no step is open, or the cache has no such layer.
     #[pyo3(signature = (k, v, layer=0))]
     fn write(
         &self,
@@ -353,6 +363,13 @@ impl PyKvCache {
     /// layer : int
     /// frequencies, pairing, rotary_dims, magnitude, cos, sin
     ///     As for rope.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError, ValueError
+    ///     As for write, or pairing, frequencies or tables do not fit.
+    /// NotImplementedError
+    ///     The cache is of int8 or float8_e4m3fn.
     #[pyo3(signature = (k, layer=0, frequencies=None, *, pairing, rotary_dims=None, magnitude=1.0, cos=None,
                         sin=None),
            text_signature = "($self, k, layer=0, frequencies=None, *, pairing, rotary_dims=None, magnitude=1.0, \
@@ -378,10 +395,8 @@ impl PyKvCache {
         self.limits.check_layer(layer)?;
         let angles = Angles::new(frequencies, [cos, sin], pairing, rotary_dims, magnitude)?;
         let work = Rotated::new(k, &angles, (self.heads, self.sizes.0))?;
-        let done = self.with(py, move |cache| {
-            let work = work;
-            work.run(cache, layer, self.open.load(Ordering::Relaxed))
-        })?;
+        let open = || self.open.load(Ordering::Relaxed);
+        let done = self.with(py, move |cache| work.run(cache, layer, open()))?;
         done.map_err(PyValueError::new_err)
     }
 
@@ -405,6 +420,11 @@ impl PyKvCache {
     /// -------
     /// out, or a new array of the library and element type of q. With return_lse or return_entropy, a tuple of it
     /// and these results, as attention returns them.
+    ///
+    /// Raises
+    /// ------
+    /// TypeError, ValueError, NotImplementedError
+    ///     As for attention; or the cache has no such sequence or layer, or no keys and values of all its tokens.
     #[pyo3(signature = (q, sequences, layer=0, *, causal=None, window=None, scale=None, soft_cap=None, sinks=None,
                         alibi_slopes=None, mask=None, query_lengths=None, query_offsets=None, return_lse=false,
                         return_entropy=false, out=None),
@@ -460,10 +480,7 @@ impl PyKvCache {
         call.add_results(out, [return_lse, return_entropy])?;
         let (problem, addresses) = call.problem(forward(return_lse))?;
         let work = Attend { problem, addresses, layer, numbers };
-        self.with(py, move |cache| {
-            let work = work;
-            work.run(cache)
-        })?;
+        self.with(py, move |cache| work.run(cache))?;
         call.finish(py)
     }
 
@@ -471,24 +488,10 @@ impl PyKvCache {
     ///
     /// Returns
     /// -------
-    /// dict of int: sequences; page_size, in tokens; page_bytes, in all layers; pages;
-    /// used_pages; shared_pages, which several sequences use; copied_pages, since creation; bytes, of all
-    /// memory
+    /// dict of int: sequences; page_size, in tokens; page_bytes, in all layers; pages; used_pages;
+    /// shared_pages, which several sequences use; copied_pages, since creation; bytes, of all memory
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = self.with(py, |cache| cache.stats())?;
-        let dict = PyDict::new(py);
-        for (name, value) in [
-            ("sequences", stats.sequences),
-            ("page_size", stats.page_size),
-            ("page_bytes", stats.page_bytes),
-            ("pages", stats.pages),
-            ("used_pages", stats.used_pages),
-            ("shared_pages", stats.shared_pages),
-            ("copied_pages", stats.copied_pages),
-            ("bytes", stats.bytes),
-        ] {
-            dict.set_item(name, value)?;
-        }
-        Ok(dict)
+        cache_stats::dict(py, &stats)
     }
 }

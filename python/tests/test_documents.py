@@ -95,11 +95,12 @@ def test_the_licenses_are_installed():
     assert {"LICENSE-APACHE", "LICENSE-MIT"} <= installed
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, "KvCache"])
+@pytest.mark.parametrize("name", [*FUNCTIONS, "KvCache", *(name for name in METHODS if "__" not in name)])
 def test_docstrings_have_shapes_results_and_errors(name):
     document, parameters = inspect.getdoc(found(name)), inspect.signature(found(name)).parameters
-    assert ("Returns\n-------\n" in document) == (name != "KvCache" and not name.startswith("set_"))
-    assert ("Raises\n------\n" in document) == bool(parameters)
+    if name in FUNCTIONS:
+        assert ("Returns\n-------\n" in document) == (not name.startswith("set_"))
+    assert ("Raises\n------\n" in document) == (bool(parameters) and name != "KvCache.stats")
     if parameters.keys() & {"src", "src0", "q", "diff_dst"}:
         assert "shape" in document or "Parameters are those of" in document
     # The sections come in this order, and no line is longer than the others.
