@@ -94,7 +94,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             let (first_src, first_dst) = (self.src(first), self.dst(first));
             let non_temporal = self.non_temporal(first, dst_step);
             // The hardware prefetches rows of up to a cache line well enough.
-            let far = job.streams || RMS && !job.resident && src_step <= LONGEST_DENSE_PREFETCHED;
+            let far = job.streams
+                || RMS && !job.schedule.resident && src_step <= LONGEST_DENSE_PREFETCHED;
             let prefetches = src_step > 64 && far;
             // The number of rows that have passed each stage.
             let (mut means, mut variances, mut stored) = (0, 0, 0);

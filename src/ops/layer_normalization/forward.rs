@@ -52,11 +52,11 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 job.given(row)?
             } else {
                 let moments = self.moments::<S>(row);
-                let sums = if job.prefetches
-                    && !(RMS && job.streams && self.dst_type.streams(self.dst(row)))
-                {
-                    // This sweep leaves memory bandwidth for prefetching the next row. RMS prefetches during its
-                    // non-temporal stores instead.
+                let late = job.pipelining.fetches_late
+                    && job.streams
+                    && self.dst_type.streams(self.dst(row));
+                let sums = if job.prefetches && !late {
+                    // This sweep leaves memory bandwidth for prefetching the next row.
                     let prefetch = Prefetch { row: self.src(row + 1), size: self.src_type.size() };
                     fold_beside::<S, 1, _, _>(job.stat_cols, &moments, &prefetch)
                 } else {
@@ -116,7 +116,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         unsafe {
             let normalize = self.normalize::<S, 1>([RowParams::new(&row)]);
             if self.dst_type.streams(row.dst) {
-                let fetched = !RMS && self.job.statistics != StatisticsUse::Given;
+                let fetched = !self.job.pipelining.fetches_late
+                    && self.job.statistics != StatisticsUse::Given;
                 let next = if fetched { std::ptr::null() } else { self.src(next) };
                 map::<S, _>(self.job.cols, &Stream { normalize, non_temporal: true, next });
             } else {
@@ -202,7 +203,7 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     // SAFETY: the job's post-operations outlive the call.
     let dst_type = unsafe { Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.post_ops) };
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
-    let Pipelining { overlapped, pairs, depth } = job.pipelining;
+    let Pipelining { overlapped, pairs, depth, .. } = job.pipelining;
     // Constant false without enough registers, so that those loops are not compiled.
     let (overlapped, pairs) = (S::MANY_REGISTERS && overlapped, S::MANY_REGISTERS && !RMS && pairs);
     let rows_at_once = if pairs { 2 } else { 1 };

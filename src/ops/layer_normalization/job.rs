@@ -3,7 +3,7 @@
 
 use super::schedule::{LongRows, Pipelining, SHORTEST_STRETCH};
 use crate::rows::statistics::{Statistics, mean_in_range, reciprocal, variance_is_usable};
-use crate::rows::{CHAIN_ROWS, ColumnSums, Staged};
+use crate::rows::{CHAIN_ROWS, ColumnSums, Schedule, Staged};
 use crate::simd::{Factors, FusedPostOps, LANES, read_scalar};
 use crate::tensor::{DataType, RowMap};
 
@@ -45,8 +45,7 @@ pub(super) struct Forward {
     pub(super) factors: Factors,
     /// Fused post-operations.
     pub(super) post_ops: FusedPostOps,
-    /// Whether src and dst stay in the second-level cache.
-    pub(super) resident: bool,
+    pub(super) schedule: Schedule,
     /// Whether dst is stored non-temporally.
     pub(super) streams: bool,
     /// Whether src comes from so far that prefetching the next row pays.
@@ -75,7 +74,7 @@ impl Forward {
             dst_rows: dst.rows,
             streams,
             prefetches: self.prefetches && !src.staged,
-            pipelining: Pipelining::new(&self.long_rows, self.resident, streams),
+            pipelining: Pipelining::new(&self.long_rows, Schedule { streams, ..self.schedule }),
             ..*self
         }
     }

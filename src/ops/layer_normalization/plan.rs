@@ -220,9 +220,9 @@ impl Plan {
             post_ops: fused.as_ref().map_or(FusedPostOps::NONE, |ops| FusedPostOps::new(ops)),
             streams,
             prefetches: self.long_rows.prefetches(schedule),
-            resident: schedule.resident,
+            schedule,
             long_rows: self.long_rows,
-            pipelining: Pipelining::new(&self.long_rows, schedule.resident, streams),
+            pipelining: Pipelining::new(&self.long_rows, Schedule { streams, ..schedule }),
             short: if self.statistics == StatisticsUse::Given { ShortRows::None } else { short },
         };
         if pipeline.cols == 0 {

@@ -55,6 +55,8 @@ pub(super) struct LongRows {
     many_registers: bool,
     f32_to_bf16: bool,
     to_bf16: bool,
+    /// Whether an element of dst is larger than one of src.
+    widens: bool,
     /// Whether the statistics are computed, over whole rows that are one block.
     one_sweep: bool,
     /// Bytes of a row of the larger of src and dst.
@@ -84,6 +86,7 @@ impl LongRows {
             many_registers: level.has_many_registers(),
             f32_to_bf16: (src, dst) == (DataType::F32, DataType::Bf16),
             to_bf16: dst == DataType::Bf16,
+            widens: dst.size() > src.size(),
             one_sweep: whole && cols <= BLOCK,
             longest,
             pair_fits: bytes(src).saturating_mul(2) <= caches.row_pair(),
@@ -120,10 +123,16 @@ impl LongRows {
             && (self.many_registers || is_apart(scale))
     }
 
+    /// Whether the next row is prefetched while one is stored non-temporally, rather than while one is summed. The sums of
+    /// RMS leave no bandwidth for it, and stores that are wider than the loads do not either.
+    fn fetches_late(&self, schedule: Schedule) -> bool {
+        self.rms || (schedule.fetches_late && !self.pair_fits && !self.widens)
+    }
+
     /// Whether storing a row overlaps with summing a later one, given enough registers.
-    fn overlap(&self, resident: bool, streams: bool) -> bool {
+    fn overlap(&self, schedule: Schedule) -> bool {
         let longest = self.longest;
-        let fits = match (self.rms, resident, streams) {
+        let fits = match (self.rms, schedule.resident, schedule.streams) {
             (true, true, _) => longest <= LONGEST_RMS_OVERLAPPED,
             (true, false, streams) => !streams && longest <= LONGEST_RMS_OVERLAPPED_NOT_RESIDENT,
             (false, _, false) if self.f32_to_bf16 => longest <= LONGEST_F32_TO_BF16_OVERLAPPED,
@@ -144,13 +153,15 @@ pub(super) struct Pipelining {
     pub(super) pairs: bool,
     /// How many rows may be pending: summed, but not stored yet.
     pub(super) depth: usize,
+    /// Whether the next row is prefetched while one is stored non-temporally, rather than while one is summed.
+    pub(super) fetches_late: bool,
 }
 
 impl Pipelining {
-    /// `resident` is whether src and dst stay in the second-level cache, `streams` whether dst is stored non-temporally.
     #[inline]
-    pub(super) fn new(rows: &LongRows, resident: bool, streams: bool) -> Self {
-        let overlapped = rows.many_registers && rows.overlap(resident, streams);
+    pub(super) fn new(rows: &LongRows, schedule: Schedule) -> Self {
+        let resident = schedule.resident;
+        let overlapped = rows.many_registers && rows.overlap(schedule);
         // Stores of bf16 are batched, and with two rows at once there are fewer vectors to batch.
         let batched = rows.to_bf16 && overlapped;
         let pairs = rows.many_registers && !rows.rms && resident && !batched;
@@ -165,6 +176,6 @@ impl Pipelining {
         } else {
             rows.pending
         };
-        Self { overlapped, pairs, depth }
+        Self { overlapped, pairs, depth, fetches_late: rows.fetches_late(schedule) }
     }
 }
