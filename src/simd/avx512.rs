@@ -76,7 +76,7 @@ fn two_rows(a: __m512d, b: __m512d) -> __m512d {
 /// AVX-512 BF16.
 #[inline]
 #[target_feature(enable = "avx512f")]
-unsafe fn two_to_bf16(low: __m512, high: __m512) -> __m512i {
+pub(super) unsafe fn two_to_bf16(low: __m512, high: __m512) -> __m512i {
     let both;
     // SAFETY: the CPU supports the instruction, which only reads and writes registers. Kernels are compiled without the
     // feature that the intrinsic needs.

@@ -14,7 +14,7 @@ use super::order::{
 };
 use super::problem::Scoring;
 use super::scales::Scales;
-use super::score::{ScoreRow, State, seen, weigh};
+use super::score::{Floats, ScoreRow, Sink, State, seen, weigh};
 use crate::simd::lanes::Lanes;
 use crate::simd::{LANES, Level, Simd, entry_points, math, unroll};
 use std::ops::Range;
@@ -81,7 +81,8 @@ impl Block<'_> {
                     });
                 });
             }
-            let factors = self.join_states::<S, BF16>(of.start, rows, &seen);
+            let factors = self
+                .join_states::<S, _>(of.start, rows, &seen, |_, weights| Floats::<BF16>(weights));
             let within = seen.start..self.count.min(seen.end);
             if let Some(next) = self.next {
                 by_vectors!(S, 0..self.value_panels, |at, C| {
@@ -182,11 +183,12 @@ impl Block<'_> {
     /// # Safety
     /// As [`attend`].
     #[inline(always)]
-    pub(super) unsafe fn join_states<S: Simd, const BF16: bool>(
+    pub(super) unsafe fn join_states<S: Simd, W: Sink<S>>(
         &self,
         row: usize,
         rows: &[ScoreRow],
         seen: &Range<usize>,
+        sink: impl Fn(usize, *mut f32) -> W,
     ) -> (Factors, Factors) {
         let mut blocks = [State::EMPTY; MOST_ROWS];
         // SAFETY: guaranteed by the caller.
@@ -194,11 +196,12 @@ impl Block<'_> {
             for (r, row_of) in rows.iter().enumerate() {
                 let weights = self.weights.add(r * STEP);
                 let within = (self.first, seen.clone());
-                *blocks.get_unchecked_mut(r) = weigh::<S, BF16>(
+                *blocks.get_unchecked_mut(r) = weigh::<S, W>(
                     (&self.scoring, self.scales),
                     row_of,
                     within,
                     (weights, self.moments),
+                    &sink(r, weights),
                 );
             }
             joined::<S>(self.states.add(row), blocks.get_unchecked(..rows.len()))

@@ -11,7 +11,7 @@ use super::order::GROUP;
 use super::problem::Scoring;
 use super::scales::Scales;
 use crate::simd::lanes::Lanes;
-use crate::simd::{LANES, Simd, math};
+use crate::simd::{LANES, Simd, math, unroll};
 use std::ops::Range;
 
 /// A row of scores: a query of a head.
@@ -197,18 +197,93 @@ pub(super) unsafe fn as_bf16<S: Simd>(v: Lanes<S>) -> Lanes<S> {
     unsafe { Lanes::new(S::from_bf16(S::to_bf16(v.vector()))) }
 }
 
+/// Where the weights of a row go.
+pub(super) trait Sink<S: Simd> {
+    /// Stores the weights of the `N` vectors of keys from `at` on in the block.
+    ///
+    /// # Safety
+    /// There is room for them, and the CPU supports the instruction set of `S`.
+    unsafe fn store<const N: usize>(&self, at: usize, weights: [Lanes<S>; N]);
+}
+
+/// A row of f32, rounded to bf16 with `BF16`.
+pub(super) struct Floats<const BF16: bool>(pub(super) *mut f32);
+
+impl<S: Simd, const BF16: bool> Sink<S> for Floats<BF16> {
+    #[inline(always)]
+    unsafe fn store<const N: usize>(&self, at: usize, weights: [Lanes<S>; N]) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            unroll!(v in N, {
+                let weights = if BF16 { as_bf16(weights[v]) } else { weights[v] };
+                weights.store(self.0.add(at + v * LANES), LANES);
+            });
+        }
+    }
+}
+
+/// The scores of a row in a block, and their largest. The weights of its vectors can be summed.
+struct Weighing<'a, S: Simd, W> {
+    scores: *const f32,
+    /// The scales of the values, or null.
+    scales: *const f32,
+    /// What the weights are relative to.
+    from: f32,
+    sink: &'a W,
+    sum: Lanes<S>,
+    /// The sum of weights times relative scores, if there is one.
+    moment: Option<Lanes<S>>,
+}
+
+impl<S: Simd, W: Sink<S>> Weighing<'_, S, W> {
+    /// # Safety
+    /// As [`weigh`].
+    #[inline(always)]
+    unsafe fn vectors<const N: usize>(&mut self, at: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let mut x = [self.sum; N];
+            unroll!(v in N, {
+                x[v] = Lanes::<S>::load(self.scores.add(at + v * LANES), LANES) - self.from;
+            });
+            let mut weights = math::weights(x);
+            if let Some(moment) = &mut self.moment {
+                unroll!(v in N, {
+                    *moment = weights[v].mul_add(x[v].all(-30.0).max(x[v]), *moment);
+                });
+            }
+            unroll!(v in N, {
+                self.sum = self.sum + weights[v];
+            });
+            if !self.scales.is_null() {
+                unroll!(v in N, {
+                    let p = weights[v];
+                    let scales = Lanes::<S>::load(self.scales.add(at + v * LANES), LANES);
+                    // The scales of masked keys may be anything.
+                    weights[v] = p.eq(0.0).select(p, p * scales);
+                });
+            }
+            self.sink.store(at, weights);
+        }
+    }
+}
+
+/// Vectors of weights that are computed at once, if there are enough registers.
+const WEIGHED_AT_ONCE: usize = 4;
+
 /// Turns the dot products of a row with the keys `first + within` of the block that begins at `first` into weights. The
 /// range begins and ends at multiples of 16. After they are summed, weights are multiplied by the values' scales, if
-/// any, and rounded to bf16 with `BF16`.
+/// any.
 ///
 /// # Safety
 /// There are [`BLOCK`] values; otherwise as [`scores`].
 #[inline(always)]
-pub(super) unsafe fn weigh<S: Simd, const BF16: bool>(
+pub(super) unsafe fn weigh<S: Simd, W: Sink<S>>(
     (scoring, scales): (&Scoring, Scales),
     row: &ScoreRow,
     (first, within): (usize, Range<usize>),
     (values, moments): (*mut f32, bool),
+    sink: &W,
 ) -> State {
     debug_assert!(within.end <= BLOCK);
     // SAFETY: guaranteed by the caller.
@@ -240,26 +315,22 @@ pub(super) unsafe fn weigh<S: Simd, const BF16: bool>(
         let max = largest.largest();
         // A row without a maximum has no scores other than -Inf and NaN.
         let from = if max == f32::NEG_INFINITY { 0.0 } else { max };
-        let (mut sum, mut moment) = (zero, zero);
+        let moment = moments.then_some(zero);
+        let scales = scales.values;
+        let mut weighing = Weighing { scores: values, scales, from, sink, sum: zero, moment };
         let mut at = within.start;
+        if S::MANY_REGISTERS {
+            while at + WEIGHED_AT_ONCE * LANES <= within.end {
+                weighing.vectors::<WEIGHED_AT_ONCE>(at);
+                at += WEIGHED_AT_ONCE * LANES;
+            }
+        }
         while at < within.end {
-            let x = Lanes::<S>::load(values.add(at), LANES) - from;
-            let p = math::weight(x);
-            sum = sum + p;
-            if moments {
-                moment = p.mul_add(x.all(-30.0).max(x), moment);
-            }
-            let mut scaled = p;
-            if !scales.values.is_null() {
-                // The scales of masked keys may be anything.
-                scaled = p.eq(0.0).select(p, p * Lanes::<S>::load(scales.values.add(at), LANES));
-            }
-            let p = if BF16 { as_bf16(scaled) } else { scaled };
-            p.store(values.add(at), LANES);
+            weighing.vectors::<1>(at);
             at += LANES;
         }
-        let sum = sum.total();
-        let moment = if moments { moment.total() } else { 0.0 };
+        let sum = weighing.sum.total();
+        let moment = weighing.moment.map_or(0.0, |moment| moment.total());
         State { max, sum, keys: sum, moment }
     }
 }

@@ -3,14 +3,15 @@
 
 use super::kernel::STEP;
 use super::panels::transpose;
-use super::score::seen;
+use super::score::{Sink, seen};
 use super::tiles::{AT_ONCE, Entries, NUMBERS, Packing, TERMS, TileBlock, WEIGHT_STEP};
 use crate::simd::avx512::Avx512;
 use crate::simd::lanes::Lanes;
 use crate::simd::matrices::{
-    Inspector, Matrices, Pairs, Product, Tiles, are_granted, interleave, narrow, words,
+    Inspector, Matrices, Pairs, Product, Tiles, are_granted, interleave, narrow, round, words,
 };
 use crate::simd::{LANES, Level, unroll};
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Adds a block to all rows.
@@ -33,6 +34,25 @@ unsafe fn attend<M: Matrices>(job: &TileBlock<'_>) {
             row = end;
         }
         M::end();
+    }
+}
+
+/// A row of weights in bf16. It is padded with zeros to a whole tile, and has room for half a tile more.
+struct Packed<M>(*mut u16, PhantomData<M>);
+
+impl<M: Matrices> Sink<Avx512> for Packed<M> {
+    #[inline(always)]
+    unsafe fn store<const N: usize>(&self, at: usize, weights: [Lanes<Avx512>; N]) {
+        let zero = weights[0].all(0.0);
+        let mut v = 0;
+        // A weight is 0, at least 2^-40, or NaN.
+        while v < N {
+            let next = if v + 1 < N { weights[v + 1] } else { zero };
+            let to = self.0.wrapping_add(at + v * LANES);
+            // SAFETY: guaranteed by the caller.
+            unsafe { round::<M>([weights[v].vector(), next.vector()], to) };
+            v += 2;
+        }
     }
 }
 
@@ -60,10 +80,11 @@ impl TileBlock<'_> {
                 at += 2;
             }
             let rows = block.rows.get_unchecked(of.clone());
-            let (before, after) = block.join_states::<Avx512, true>(of.start, rows, seen);
-            let weights = (block.weights.wrapping_add(seen.start).cast_const(), STEP);
-            let to = (self.weights, WEIGHT_STEP, true);
-            narrow::<M>(weights, (rows.len(), seen.len()), to, &mut Inspector::new(0));
+            let weights = self.weights.wrapping_sub(seen.start);
+            let sink =
+                |row: usize, _| Packed::<M>(weights.wrapping_add(row * WEIGHT_STEP), PhantomData);
+            let (before, after) =
+                block.join_states::<Avx512, Packed<M>>(of.start, rows, seen, sink);
             let mut at = 0;
             while at < block.value_panels {
                 let values = self.values.wrapping_add(at * self.value_panel);

@@ -117,8 +117,9 @@ impl Tiles {
         if !even(shape.key_size) || !even(shape.value_size) {
             return Err(Error::unimplemented("the size of a head is odd"));
         }
-        let entries =
-            entries.ok_or(Error::unimplemented("the process may not use the instructions"))?;
+        let entries = entries.ok_or(Error::unimplemented(
+            "the process may not use the instructions, or they are slow here",
+        ))?;
         Ok(Self {
             entries,
             key_size: shape.key_size.next_multiple_of(TERMS),

@@ -11,8 +11,8 @@ mod pow;
 mod tests;
 pub(crate) mod wide;
 
-use super::Simd;
 use super::lanes::Lanes;
+use super::{Simd, unroll};
 pub(crate) use activations::{
     gelu_erf, gelu_erf_and_slope, gelu_tanh, gelu_tanh_and_slope, gelu_tanh_and_slope_ended,
     gelu_tanh_begun, gelu_tanh_ended, logistic, logistic_and_slope, logistic_and_slope_ended,
@@ -37,16 +37,37 @@ const LN2_LOW: f32 = 1.428_606_8e-6;
 /// parallel, because the latency of dependent instructions limits these functions.
 #[inline(always)]
 fn polynomial<S: Simd, const N: usize>(x: Lanes<S>, coefficients: [f32; N]) -> Lanes<S> {
-    let square = x * x;
+    let [value] = polynomials([x], coefficients);
+    value
+}
+
+/// The polynomial of several vectors, in alternation.
+#[inline(always)]
+fn polynomials<S: Simd, const R: usize, const N: usize>(
+    x: [Lanes<S>; R],
+    coefficients: [f32; N],
+) -> [Lanes<S>; R] {
+    let mut square = x;
+    unroll!(v in R, {
+        square[v] = x[v] * x[v];
+    });
     let mut sums = [x, x];
     let mut i = N;
     while i > 0 {
         i -= 1;
         let sum = &mut sums[i % 2];
-        *sum =
-            if i + 2 >= N { x.all(coefficients[i]) } else { sum.mul_add(square, coefficients[i]) };
+        unroll!(v in R, {
+            sum[v] = match i + 2 >= N {
+                true => x[v].all(coefficients[i]),
+                false => sum[v].mul_add(square[v], coefficients[i]),
+            };
+        });
     }
-    sums[1].mul_add(x, sums[0])
+    let [mut even, odd] = sums;
+    unroll!(v in R, {
+        even[v] = odd[v].mul_add(x[v], even[v]);
+    });
+    even
 }
 
 /// An integer as the bits of a lane.
@@ -79,16 +100,38 @@ fn scaled<S: Simd>(n: Lanes<S>, q: Lanes<S>) -> Lanes<S> {
 /// halfway between two integers n, so the bias does not change n.
 #[inline(always)]
 fn reduced_exp<S: Simd>(x: Lanes<S>, bias: i32) -> (Lanes<S>, Lanes<S>) {
-    let to_integer = TO_INTEGER + bias as f32;
-    let shifted = x.mul_add(LOG2_E, to_integer);
-    let n = shifted - to_integer;
-    let r = n.neg_mul_add(LN2_HIGH, x);
-    let r = n.neg_mul_add(LN2_LOW, r);
+    let ([shifted], [rest]) = reduced_exps([x], bias);
+    (shifted, rest)
+}
+
+/// [`reduced_exp`] of several vectors, in alternation.
+#[inline(always)]
+fn reduced_exps<S: Simd, const R: usize>(
+    x: [Lanes<S>; R],
+    bias: i32,
+) -> ([Lanes<S>; R], [Lanes<S>; R]) {
     // (e^r - 1 - r)/r^2 for |r| up to ln 2/2.
     const C: [f32; 6] =
         [0.5, 0.166_666_67, 0.041_666_463, 0.008_333_286, 0.001_393_368_8, 0.000_199_076_4];
-    let q = polynomial(r, C);
-    (shifted, (r * r).mul_add(q, r))
+    let to_integer = TO_INTEGER + bias as f32;
+    let (mut shifted, mut n, mut r) = (x, x, x);
+    unroll!(v in R, {
+        shifted[v] = x[v].mul_add(LOG2_E, to_integer);
+    });
+    unroll!(v in R, {
+        n[v] = shifted[v] - to_integer;
+    });
+    unroll!(v in R, {
+        r[v] = n[v].neg_mul_add(LN2_HIGH, x[v]);
+    });
+    unroll!(v in R, {
+        r[v] = n[v].neg_mul_add(LN2_LOW, r[v]);
+    });
+    let mut rest = polynomials(r, C);
+    unroll!(v in R, {
+        rest[v] = (r[v] * r[v]).mul_add(rest[v], r[v]);
+    });
+    (shifted, rest)
 }
 
 /// `2^(n + raised)` and `e^r - 1` with `x = n ln 2 + r`, if the power is a normal number.
@@ -111,9 +154,27 @@ const LOWEST_WEIGHT: f32 = -27.725_885;
 /// `e^x` for x up to 0, and 0 where that is below 2^-40; 1 ulp.
 #[inline(always)]
 pub(crate) fn weight<S: Simd>(x: Lanes<S>) -> Lanes<S> {
-    let (power, q) = power_and_rest(x.all(-30.0).max(x), 0);
-    let value = times_power(q, power);
-    x.lt(LOWEST_WEIGHT).select(0.0, value)
+    let [weight] = weights([x]);
+    weight
+}
+
+/// [`weight`] of several vectors, in alternation: a processor's scheduler holds few of these long chains of dependent
+/// instructions.
+#[inline(always)]
+pub(crate) fn weights<S: Simd, const R: usize>(x: [Lanes<S>; R]) -> [Lanes<S>; R] {
+    let mut within = x;
+    unroll!(v in R, {
+        within[v] = x[v].all(-30.0).max(x[v]);
+    });
+    let (mut exponents, q) = reduced_exps(within, 127);
+    unroll!(v in R, {
+        exponents[v] = exponents[v].shift_left(23);
+    });
+    unroll!(v in R, {
+        let value = times_power(q[v], exponents[v]);
+        exponents[v] = x[v].lt(LOWEST_WEIGHT).select(0.0, value);
+    });
+    exponents
 }
 
 /// The factor of [`raised_exp`] is 2^`UP`; `DOWN` is its reciprocal.

@@ -14,6 +14,7 @@ pub(crate) use tiles::Tiles;
 pub(super) use tiles::are_present as tiles_are_present;
 
 use super::LANES;
+use super::avx512::two_to_bf16;
 use std::arch::x86_64::*;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -203,6 +204,16 @@ pub(crate) unsafe fn narrow<M: Matrices>(
             }
         }
     }
+}
+
+/// Rounds two vectors to 32 terms of a left operand. Subnormals become zeros.
+///
+/// # Safety
+/// There is room for the terms, and the CPU supports AVX-512 F, BW and BF16.
+#[inline(always)]
+pub(crate) unsafe fn round<M: Matrices>([low, high]: [__m512; 2], to: *mut u16) {
+    // SAFETY: guaranteed by the caller.
+    unsafe { _mm512_storeu_si512(to.cast(), M::ordered(two_to_bf16(low, high))) };
 }
 
 /// Up to 32 terms of a right operand as 16 words, in the bits of f32 lanes. Missing pairs of terms are zeros.
