@@ -330,7 +330,7 @@ pub(super) unsafe fn weigh<S: Simd, W: Sink<S>>(
             at += LANES;
         }
         let sum = weighing.sum.total();
-        let moment = weighing.moment.map_or(0.0, |moment| moment.total());
+        let moment = if let Some(moment) = weighing.moment { moment.total() } else { 0.0 };
         State { max, sum, keys: sum, moment }
     }
 }
