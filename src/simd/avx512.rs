@@ -1,5 +1,6 @@
 //! AVX-512 (F, BW, DQ, VL): the 16 lanes are in one register.
 
+use super::bf16_pair::two_to_bf16;
 use super::{Bf16Rounding, LanesOfRows, Level, Simd, operations, unroll};
 use std::arch::x86_64::*;
 
@@ -68,28 +69,6 @@ unsafe fn two_sums<T: LanesOfRows<Avx512>>(rows: &T, first: usize) -> __m512d {
 fn two_rows(a: __m512d, b: __m512d) -> __m512d {
     let low = _mm512_shuffle_f64x2::<0b10_00_10_00>(a, b);
     _mm512_add_pd(low, _mm512_shuffle_f64x2::<0b11_01_11_01>(a, b))
-}
-
-/// Two vectors rounded to bf16, the first in the lower half. Subnormals are treated as zeros.
-///
-/// # Safety
-/// AVX-512 BF16.
-#[inline]
-#[target_feature(enable = "avx512f")]
-pub(super) unsafe fn two_to_bf16(low: __m512, high: __m512) -> __m512i {
-    let both;
-    // SAFETY: the CPU supports the instruction, which only reads and writes registers. Kernels are compiled without the
-    // feature that the intrinsic needs.
-    unsafe {
-        std::arch::asm!(
-            "vcvtne2ps2bf16 {both}, {high}, {low}",
-            both = lateout(zmm_reg) both,
-            high = in(zmm_reg) high,
-            low = in(zmm_reg) low,
-            options(pure, nomem, nostack, preserves_flags),
-        );
-    }
-    both
 }
 
 /// 16 elements in f64. Each conversion loads its half from memory, which saves shuffling the upper half.

@@ -12,6 +12,8 @@
 pub(crate) mod avx2;
 #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
 pub(crate) mod avx512;
+#[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+mod bf16_pair;
 mod byte;
 pub(crate) mod codes;
 mod element;

@@ -14,7 +14,7 @@ pub(crate) use tiles::Tiles;
 pub(super) use tiles::are_present as tiles_are_present;
 
 use super::LANES;
-use super::avx512::two_to_bf16;
+use super::bf16_pair::two_to_bf16;
 use std::arch::x86_64::*;
 use std::sync::atomic::{AtomicU8, Ordering};
 
