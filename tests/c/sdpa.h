@@ -169,7 +169,8 @@ static inline int sdpa_score(const sdpa_t *p, int b, int h, int i, int j, double
 /* A row by the formula: its weights, the sums of values and the logarithm. Returns the entropy. */
 static inline double sdpa_row(const sdpa_t *p, int b, int h, int i, double *weights, double *dst, double *logarithm) {
     const setup_t *s = &p->s;
-    const int g = h / (s->heads / s->groups), sink = sdpa_has(p, norm_sdpa_sinks) && i < sdpa_queries(p, b);
+    const int g = h / (s->heads / s->groups);
+    const int sink = sdpa_has(p, norm_sdpa_sinks) && p->sinks[h] != -INFINITY && i < sdpa_queries(p, b);
     double max = sink ? p->sinks[h] : -INFINITY, total = 0, entropy = 0;
     for (int j = 0; j < s->keys; ++j) {
         double score;

@@ -75,7 +75,8 @@ static void against_the_formula(const sdpa_t *p, const gradients_t *gradients) {
                 sdpa_row(p, b, h, i, weights, dst, &logarithm);
                 for (int e = 0; e < s->value_size; ++e)
                     delta += dst[e] * sdpa_at(&gradients->diff_dst, b, h, i, e);
-                sinks[h] -= sdpa_has(p, norm_sdpa_sinks) ? exp(p->sinks[h] - logarithm) * delta : 0;
+                if (sdpa_has(p, norm_sdpa_sinks) && p->sinks[h] != -INFINITY)
+                    sinks[h] -= exp(p->sinks[h] - logarithm) * delta;
                 for (int j = 0; j < sdpa_keys(p, b); ++j) {
                     if (weights[j] == 0) continue;
                     double dot = 0, qk = 0;
@@ -102,10 +103,10 @@ static void against_the_formula(const sdpa_t *p, const gradients_t *gradients) {
     free(q), free(k), free(v), free(sinks), free(weights), free(dst);
 }
 
-static void check(const setup_t *setup, const char *name) {
-    snprintf(expect_case, sizeof expect_case, "%s", name);
-    sdpa_t p = sdpa_make(setup, engine, &random_state);
-    gradients_t g = gradients_make(&p);
+/* Compares all implementations with the formula and with each other's bits. */
+static void check_made(sdpa_t *made, gradients_t *gradients, const char *name, int has_formula) {
+    sdpa_t p = *made;
+    gradients_t g = *gradients;
     norm_primitive_desc_t pd = NULL;
     MUST(sdpa_forward(&pd, &p, engine));
     MUST(sdpa_execute_forward(&p, pd, engine, stream));
@@ -119,7 +120,7 @@ static void check(const setup_t *setup, const char *name) {
         snprintf(expect_case, sizeof expect_case, "%s, %s", name, implementation);
         for (int i = 0; i < 4; ++i) memset(outputs[i]->data, TENSOR_FILL, outputs[i]->bytes);
         if (!EXPECT(execute(&p, &g, pd) == norm_success)) break;
-        if (first[0] == NULL && !setup->data_type) against_the_formula(&p, &g);
+        if (first[0] == NULL && has_formula) against_the_formula(&p, &g);
         for (int i = 0; i < 4; ++i) {
             if (first[i] == NULL) {
                 first[i] = malloc(outputs[i]->bytes + 1);
@@ -136,6 +137,72 @@ static void check(const setup_t *setup, const char *name) {
     } while (norm_primitive_desc_next_impl(pd) == norm_success);
     MUST(norm_primitive_desc_destroy(pd));
     for (int i = 0; i < 4; ++i) free(first[i]);
+}
+
+static void check(const setup_t *setup, const char *name) {
+    snprintf(expect_case, sizeof expect_case, "%s", name);
+    sdpa_t p = sdpa_make(setup, engine, &random_state);
+    gradients_t g = gradients_make(&p);
+    check_made(&p, &g, name, !setup->data_type);
+    gradients_free(&g);
+    sdpa_free(&p);
+}
+
+/* Sets numbers to powers of 2 times numbers of about 1, with exponents from `least` below `most`. */
+static void fill_powers(tensor_t *t, int least, int most) {
+    for (size_t row = 0; row < t->rows; ++row)
+        for (size_t col = 0; col < t->cols; ++col) {
+            const int power = least + (int)(random_bits(&random_state) % (unsigned)(most - least));
+            tensor_set(t, row, col, ldexp(random_between(&random_state, -2, 2), power));
+        }
+}
+
+/* Numbers of every size, including ones so small that products and their sums are subnormal, and values
+ * that are not finite, in inputs and in the gradient of dst. The bits must be the same, although matrix
+ * instructions treat subnormals as zeros. */
+static void extremes(void) {
+    static const struct { int inputs[2], gradient[2]; double one; } ranges[] = {
+            {{-10, 1}, {-30, -10}, 0}, {{-2, 1}, {-60, -40}, 0}, {{-2, 1}, {-76, -68}, 0},
+            {{-42, -36}, {-2, 1}, 0}, {{-2, 1}, {-140, 3}, 0}, {{-2, 1}, {-2, 1}, INFINITY},
+            {{-2, 1}, {-2, 1}, NAN}};
+    static const setup_t setups[] = {
+            {.batch = 1, .heads = 2, .groups = 1, .queries = 70, .keys = 300, .key_size = 64, .value_size = 48},
+            {.batch = 1, .heads = 2, .groups = 1, .queries = 133, .keys = 130, .key_size = 34, .value_size = 80,
+                    .mask_type = norm_attn_mask_bottom_right, .flags = norm_sdpa_sinks},
+    };
+    for (int s = 0; s < 2; ++s)
+        for (size_t r = 0; r < 2 * sizeof ranges / sizeof *ranges; ++r) {
+            setup_t setup = setups[s];
+            setup.data_type = norm_bf16;
+            char name[60];
+            snprintf(name, sizeof name, "extremes %d, range %d", s, (int)r);
+            sdpa_t p = sdpa_make(&setup, engine, &random_state);
+            gradients_t g = gradients_make(&p);
+            const size_t range = r / 2;
+            tensor_t *inputs[] = {&p.q, &p.k, &p.v};
+            for (int i = 0; i < 3; ++i)
+                fill_powers(inputs[i], ranges[range].inputs[0], ranges[range].inputs[1]);
+            fill_powers(&g.diff_dst, ranges[range].gradient[0], ranges[range].gradient[1]);
+            /* In a gradient or in a value. */
+            tensor_t *odd = r % 2 ? &g.diff_dst : &p.v;
+            if (ranges[range].one != 0) tensor_set(odd, odd->rows / 2, 3, ranges[range].one);
+            check_made(&p, &g, name, 0);
+            gradients_free(&g);
+            sdpa_free(&p);
+        }
+}
+
+/* A head whose sink is -Inf has none, and the gradient of that is 0 even if a row sees no key. */
+static void sinks_of_unseen_rows(void) {
+    setup_t setup = {.batch = 2, .heads = 2, .groups = 1, .queries = 20, .keys = 17, .key_size = 8,
+            .value_size = 16, .mask_type = norm_attn_mask_bottom_right, .flags = norm_sdpa_sinks};
+    snprintf(expect_case, sizeof expect_case, "sinks of unseen rows");
+    sdpa_t p = sdpa_make(&setup, engine, &random_state);
+    gradients_t g = gradients_make(&p);
+    p.sinks[0] = -INFINITY;
+    check_made(&p, &g, "sinks of unseen rows", 1);
+    EXPECT(tensor_get(&g.diff_sinks, 0, 0) == 0);
+    EXPECT(isfinite(tensor_get(&g.diff_sinks, 0, 1)) && tensor_get(&g.diff_sinks, 0, 1) != 0);
     gradients_free(&g);
     sdpa_free(&p);
 }
@@ -168,13 +235,15 @@ int main(void) {
             setup_t s = setups[i];
             if (s.batch == 0) {
                 s.batch = 2, s.heads = 4, s.groups = 2, s.queries = 21, s.keys = 270;
-                s.key_size = 18, s.value_size = 11;
+                s.key_size = 18, s.value_size = types[t] == norm_bf16 ? 12 : 11;
             }
             s.data_type = types[t];
             char name[40];
             snprintf(name, sizeof name, "setup %d type %d", (int)i, t);
             check(&s, name);
         }
+    extremes();
+    sinks_of_unseen_rows();
     MUST(norm_stream_destroy(stream));
     MUST(norm_engine_destroy(engine));
     return expect_summary("sdpa_gradients");

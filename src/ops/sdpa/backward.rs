@@ -1,18 +1,18 @@
 //! Backward. Threads share the groups of keys. A group processes its keys in blocks and, for each block, all queries of
 //! its heads in order, so every sum has a fixed order.
 
-use super::BLOCK;
+use super::backward_room::{Room, Sizes};
 use super::blocks::Blocks;
 use super::diff_mask::DiffMask;
-use super::gradient::{
-    self, DeltaEntry, Deltas, Matrix, PAD, Pairs, QUERIES, STEP, ScaleEntry, Scaled,
-};
+use super::diff_tiles::DiffTiles;
+use super::gradient::{DeltaEntry, Deltas, Matrix, Pairs, QUERIES, ScaleEntry, Scaled};
 use super::inputs::{Bound, Inputs, Shared, floats};
-use super::keys::{STAGED, Target};
+use super::keys::Target;
 use super::order::Right;
 use super::problem::Sdpa;
 use super::rows::Heads;
 use super::score::ScoreRow;
+use super::{BLOCK, diff_tile_kernel, gradient, tile_kernel};
 use crate::error::Result;
 use crate::primitive::Execution;
 use crate::rows::{Slots, rooms};
@@ -31,45 +31,29 @@ pub(super) struct Backward {
     diff_values: Heads,
     pub(super) diff_mask: Option<DiffMask>,
     pub(super) rooms: usize,
-    differentiate: gradient::Entry,
+    pub(super) differentiate: gradient::Entry,
     deltas: DeltaEntry,
     scale: ScaleEntry,
+    /// How pairs are computed on tiles; `None` without tiles.
+    pub(super) tiles: Option<DiffTiles>,
 }
-
-/// The buffers of a thread.
-pub(super) struct Room {
-    pub(super) queries: Matrix,
-    diff_dst: Matrix,
-    dst: Matrix,
-    key_stage: *mut f32,
-    value_stage: *mut f32,
-    key_panels: *mut f32,
-    value_panels: *mut f32,
-    key_columns: *mut f32,
-    weights: Matrix,
-    pub(super) diff_scores: Matrix,
-    rows: *mut ScoreRow,
-    of_sink: *mut f32,
-    /// The gradients of a block of keys and values.
-    diff_keys: Matrix,
-    diff_values: Matrix,
-    /// The gradients, logarithms and deltas of all queries of the group, head by head.
-    diff_queries: Matrix,
-    logarithms: *mut f32,
-    deltas: *mut f32,
-    /// The sums of a part of the mask, and the same as f32.
-    pub(super) mask_sums: *mut f64,
-    pub(super) mask_stage: *mut f32,
-}
-
-/// The number of buffers of a room.
-const BUFFERS: usize = 19;
 
 impl Backward {
     pub(super) fn new(problem: &Sdpa, level: Level) -> Result<Self> {
         let shape = &problem.shape;
+        let vectors = level.of_vectors();
+        let on_tiles = level != vectors;
         Ok(Self {
-            inputs: Inputs::new(problem, level)?,
+            tiles: if on_tiles {
+                Some(DiffTiles::new(
+                    problem,
+                    tile_kernel::entries(level),
+                    diff_tile_kernel::entry(level),
+                )?)
+            } else {
+                None
+            },
+            inputs: Inputs::new(problem, vectors)?,
             dst: Heads::new(problem, sys::NORM_ARG_DST, 2)?,
             diff_dst: Heads::new(problem, sys::NORM_ARG_DIFF_DST, 2)?,
             diff_queries: Heads::new(problem, sys::NORM_ARG_DIFF_QUERIES, 2)?,
@@ -77,55 +61,26 @@ impl Backward {
             diff_values: Heads::new(problem, sys::NORM_ARG_DIFF_VALUES, 2)?,
             diff_mask: DiffMask::new(problem)?,
             rooms: rooms().min(shape.batch * shape.groups).max(1),
-            differentiate: gradient::entry(level, problem.is_bf16()),
-            deltas: gradient::delta_entry(level),
-            scale: gradient::scale_entry(level),
+            differentiate: gradient::entry(vectors, problem.is_bf16()),
+            deltas: gradient::delta_entry(vectors),
+            scale: gradient::scale_entry(vectors),
         })
     }
 
-    /// The row strides of keys and of values in buffers.
-    fn steps(&self) -> (usize, usize) {
+    fn sizes(&self) -> Sizes {
         let shape = &self.inputs.problem.shape;
-        (shape.key_size.next_multiple_of(LANES), shape.value_size.next_multiple_of(LANES))
-    }
-
-    /// The number of queries of a group.
-    fn queries(&self) -> usize {
-        let shape = &self.inputs.problem.shape;
-        shape.heads_of_group() * shape.queries
-    }
-
-    /// The sizes of a room's buffers, in floats.
-    fn sizes(&self) -> [usize; BUFFERS] {
-        let (key, value) = self.steps();
-        let all = self.queries().next_multiple_of(LANES);
-        let mask = self.diff_mask.map_or(0, |mask| mask.part_size()).next_multiple_of(LANES);
-        [
-            QUERIES * (key + PAD),
-            QUERIES * (value + PAD),
-            QUERIES * value,
-            STAGED * key,
-            STAGED * value,
-            BLOCK * key,
-            BLOCK * value,
-            BLOCK * key,
-            QUERIES * STEP,
-            QUERIES * STEP,
-            floats::<ScoreRow>(QUERIES),
-            QUERIES,
-            BLOCK * key,
-            BLOCK * value,
-            self.queries().saturating_mul(key),
-            all,
-            all,
-            2 * mask,
-            mask,
-        ]
+        Sizes {
+            key: shape.key_size.next_multiple_of(LANES),
+            value: shape.value_size.next_multiple_of(LANES),
+            queries: shape.heads_of_group() * shape.queries,
+            mask: self.diff_mask.map_or(0, |mask| mask.part_size()),
+            tiles: self.tiles.as_ref().map_or(0, DiffTiles::size),
+        }
     }
 
     /// Bytes of the scratchpad: each head's parts of the gradients of sinks, as f64, and the rooms.
     pub(super) fn scratchpad_size(&self) -> usize {
-        let room = self.sizes().iter().fold(0usize, |sum, size| sum.saturating_add(*size));
+        let room = self.sizes().of_room();
         let rooms = self.rooms.saturating_mul(room).saturating_mul(size_of::<f32>());
         rooms.saturating_add(self.sinks() * size_of::<f32>())
     }
@@ -137,35 +92,8 @@ impl Backward {
     }
 
     fn room(&self, start: *mut f32, number: usize) -> Room {
-        let (sizes, (key, value)) = (self.sizes(), self.steps());
-        let mut at = start.wrapping_add(number * sizes.iter().sum::<usize>());
-        let starts = sizes.map(|size| {
-            let found = at;
-            at = at.wrapping_add(size);
-            found
-        });
-        let matrix = |place: usize, step| Matrix { start: starts[place], step };
-        Room {
-            queries: matrix(0, key + PAD),
-            diff_dst: matrix(1, value + PAD),
-            dst: matrix(2, value),
-            key_stage: starts[3],
-            value_stage: starts[4],
-            key_panels: starts[5],
-            value_panels: starts[6],
-            key_columns: starts[7],
-            weights: matrix(8, STEP),
-            diff_scores: matrix(9, STEP),
-            rows: starts[10].cast(),
-            of_sink: starts[11],
-            diff_keys: matrix(12, key),
-            diff_values: matrix(13, value),
-            diff_queries: matrix(14, key),
-            logarithms: starts[15],
-            deltas: starts[16],
-            mask_sums: starts[17].cast(),
-            mask_stage: starts[18],
-        }
+        let sizes = self.sizes();
+        sizes.room(start.wrapping_add(number * sizes.of_room()))
     }
 
     /// Runs the problem. Returns the number of threads that took part.
@@ -256,7 +184,7 @@ impl Job<'_> {
         unsafe {
             self.clear(room);
             let sums = room.diff_queries;
-            sums.start.write_bytes(0, self.backward.queries() * sums.step);
+            sums.start.write_bytes(0, self.backward.sizes().queries * sums.step);
             let (queries, keys) = self.bound.sequences.lengths(sequence);
             for head in self.heads(group) {
                 let mut of_sink = 0.0;
@@ -385,7 +313,7 @@ impl Job<'_> {
         let backward = self.backward;
         let Inputs { problem, grids, .. } = &backward.inputs;
         let (arguments, place) = (self.bound.arguments, (keys.sequence, keys.group));
-        let mut panels = None;
+        let (mut panels, mut are_packed) = (None, None);
         // SAFETY: guaranteed by the caller.
         unsafe {
             for matrix in [room.diff_keys, room.diff_values] {
@@ -395,11 +323,19 @@ impl Job<'_> {
                 for block in self.blocks(keys.sequence, head, queries) {
                     let rows = self.rows(&block, room);
                     let Some(within) = Blocks::of(rows).at(keys.first) else { continue };
-                    let panels = panels.get_or_insert_with(|| self.panels(keys, room));
                     self.load(&backward.inputs.queries, &block, room.queries);
                     self.load(&backward.diff_dst, &block, room.diff_dst);
-                    let count = within.end - keys.first;
-                    self.pairs(&block, rows, (keys.first, count), (panels, false), room);
+                    let of_keys = (keys.first, within.end - keys.first);
+                    if let Some(tiles) = &backward.tiles {
+                        let pack = || self.pack_keys(tiles, keys, room);
+                        if *are_packed.get_or_insert_with(pack)
+                            && self.pairs_on_tiles(tiles, &block, (rows, of_keys), room)
+                        {
+                            continue;
+                        }
+                    }
+                    let panels = panels.get_or_insert_with(|| self.panels(keys, room));
+                    (backward.differentiate)(&self.pairs(&block, rows, of_keys, panels, room));
                 }
             }
             let factor = problem.scoring.scale;
@@ -431,7 +367,7 @@ impl Job<'_> {
     /// As [`group`](Self::group).
     pub(super) unsafe fn panels(&self, keys: &Keys, room: &Room) -> KeyPanels {
         let Inputs { keys: key_heads, values: value_heads, .. } = &self.backward.inputs;
-        let (key_step, value_step) = self.backward.steps();
+        let Sizes { key: key_step, value: value_step, .. } = self.backward.sizes();
         let (place, all) = ((keys.sequence, keys.group), || keys.there.clone());
         let of_keys = |panels| Target { panels, stage: room.key_stage, stage_step: key_step };
         let of_values =
@@ -451,42 +387,36 @@ impl Job<'_> {
         }
     }
 
-    /// Adds the gradients of a block of queries and of `count` keys from `first`.
-    ///
-    /// # Safety
-    /// As [`group`](Self::group).
-    pub(super) unsafe fn pairs(
+    /// A block of queries, and `count` keys from `first`.
+    pub(super) fn pairs<'p>(
         &self,
         block: &Queries,
-        rows: &[ScoreRow],
+        rows: &'p [ScoreRow],
         (first, count): (usize, usize),
-        (panels, scores_alone): (&KeyPanels, bool),
+        panels: &KeyPanels,
         room: &Room,
-    ) {
+    ) -> Pairs<'p> {
         let problem = &self.backward.inputs.problem;
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            (self.backward.differentiate)(&Pairs {
-                scoring: problem.scoring,
-                rows,
-                logarithms: room.logarithms.add(block.first),
-                deltas: room.deltas.add(block.first),
-                queries: room.queries,
-                diff_dst: room.diff_dst,
-                key_size: problem.shape.key_size,
-                value_size: problem.shape.value_size,
-                scores_alone,
-                first,
-                count,
-                keys: panels.keys,
-                values: panels.values,
-                key_columns: panels.columns,
-                weights: room.weights,
-                diff_scores: room.diff_scores,
-                diff_queries: room.diff_queries.from(block.first),
-                diff_keys: room.diff_keys,
-                diff_values: room.diff_values,
-            });
+        Pairs {
+            scoring: problem.scoring,
+            rows,
+            logarithms: room.logarithms.wrapping_add(block.first),
+            deltas: room.deltas.wrapping_add(block.first),
+            queries: room.queries,
+            diff_dst: room.diff_dst,
+            key_size: problem.shape.key_size,
+            value_size: problem.shape.value_size,
+            scores_alone: false,
+            first,
+            count,
+            keys: panels.keys,
+            values: panels.values,
+            key_columns: panels.columns,
+            weights: room.weights,
+            diff_scores: room.diff_scores,
+            diff_queries: room.diff_queries.from(block.first),
+            diff_keys: room.diff_keys,
+            diff_values: room.diff_values,
         }
     }
 }
@@ -496,4 +426,10 @@ pub(super) struct KeyPanels {
     keys: Right,
     values: Right,
     columns: Right,
+}
+
+impl KeyPanels {
+    /// Of pairs on tiles.
+    pub(super) const NONE: Self =
+        Self { keys: Right::NONE, values: Right::NONE, columns: Right::NONE };
 }

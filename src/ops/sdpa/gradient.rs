@@ -11,7 +11,8 @@ use super::order::{
     Left, ROWS, Right, Run, by_rows, by_vectors, careful_product, is_finite, product,
 };
 use super::problem::Scoring;
-use super::score::{ScoreRow, as_bf16, scores, seen};
+use super::scales::Scales;
+use super::score::{ScoreRow, WEIGHED_AT_ONCE, as_bf16, scores, seen};
 use crate::simd::lanes::Lanes;
 use crate::simd::{Fold, LANES, Level, Simd, Terms, Width, entry_points, fold, math, unroll};
 use std::ops::Range;
@@ -33,7 +34,7 @@ pub(super) struct Matrix {
 
 impl Matrix {
     #[inline(always)]
-    fn at(self, row: usize, col: usize) -> *mut f32 {
+    pub(super) fn at(self, row: usize, col: usize) -> *mut f32 {
         self.start.wrapping_add(row * self.step + col)
     }
 
@@ -128,12 +129,12 @@ impl Pairs<'_> {
     /// # Safety
     /// As [`differentiate`].
     #[inline(always)]
-    unsafe fn weigh<S: Simd, const BF16: bool>(&self, row: usize) {
+    pub(super) unsafe fn weigh<S: Simd, const BF16: bool>(&self, row: usize) {
         let of_row = &self.rows[row];
         let own = seen(std::slice::from_ref(of_row), self.first, self.count);
+        let alone = of_row.scaled_alone((&self.scoring, Scales::NONE), self.first, &own);
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let (logarithm, delta) = (*self.logarithms.add(row), *self.deltas.add(row));
             let zero = Lanes::<S>::new(S::zero());
             let mut at = 0;
             while at < self.count {
@@ -144,13 +145,53 @@ impl Pairs<'_> {
                     at += LANES;
                     continue;
                 }
+                let many = WEIGHED_AT_ONCE * LANES;
+                if S::MANY_REGISTERS && at >= alone.start && at + many <= alone.end {
+                    let mut s = [zero; WEIGHED_AT_ONCE];
+                    unroll!(v in WEIGHED_AT_ONCE, {
+                        let dots = Lanes::<S>::load(weights.add(v * LANES), LANES);
+                        s[v] = dots * self.scoring.scale;
+                    });
+                    self.weigh_vectors::<S, BF16, WEIGHED_AT_ONCE>((row, at), s, None);
+                    at += many;
+                    continue;
+                }
                 let dots = Lanes::<S>::load(weights, LANES);
                 let (s, slope) = scores(&self.scoring, of_row, self.first + at, dots);
-                let p = math::weight(s - logarithm);
+                self.weigh_vectors::<S, BF16, 1>((row, at), [s], slope);
+                at += LANES;
+            }
+        }
+    }
+
+    /// The weights and dS of some scores, in place of their dot products.
+    ///
+    /// # Safety
+    /// As [`differentiate`].
+    #[inline(always)]
+    unsafe fn weigh_vectors<S: Simd, const BF16: bool, const N: usize>(
+        &self,
+        (row, at): (usize, usize),
+        s: [Lanes<S>; N],
+        slope: Option<Lanes<S>>,
+    ) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let (logarithm, delta) = (*self.logarithms.add(row), *self.deltas.add(row));
+            let mut x = s;
+            unroll!(v in N, {
+                x[v] = s[v] - logarithm;
+            });
+            let p = math::weights(x);
+            unroll!(v in N, {
+                let at = at + v * LANES;
+                let (weights, diff) = (self.weights.at(row, at), self.diff_scores.at(row, at));
                 // A masked key has weight 0, even if the logarithm is NaN.
-                let p = s.eq(f32::NEG_INFINITY).select(0.0, p);
+                let p = s[v].eq(f32::NEG_INFINITY).select(0.0, p[v]);
                 let mut ds = p * (Lanes::<S>::load(diff, LANES) - delta);
-                if let Some(slope) = slope.filter(|_| !self.scores_alone) {
+                if let Some(slope) = slope
+                    && !self.scores_alone
+                {
                     ds = ds * slope;
                 }
                 let ds = p.eq(0.0).select(0.0, ds);
@@ -158,8 +199,7 @@ impl Pairs<'_> {
                 let [p, ds] = if rounds { [as_bf16(p), as_bf16(ds)] } else { [p, ds] };
                 p.store(weights, LANES);
                 ds.store(diff, LANES);
-                at += LANES;
-            }
+            });
         }
     }
 
@@ -342,9 +382,13 @@ unsafe fn sum_rows<S: Simd>(job: &Deltas) {
             let products = Factors(job.diff_dst.at(row, 0), job.dst.at(row, 0));
             let delta = fold::<S, 1, _>(job.cols, &products).products[0] as f32;
             job.deltas.add(row).write(delta);
-            let distance = S::splat(job.sink - *job.logarithms.add(row));
-            let weight = math::exp(Lanes::<S>::new(distance)).largest();
-            job.of_sink.add(row).write(weight * delta);
+            // The logarithm of a row that sees neither keys nor a sink is -Inf, too.
+            let mut of_sink = 0.0;
+            if job.sink != f32::NEG_INFINITY {
+                let distance = S::splat(job.sink - *job.logarithms.add(row));
+                of_sink = math::exp(Lanes::<S>::new(distance)).largest() * delta;
+            }
+            job.of_sink.add(row).write(of_sink);
         }
     }
 }

@@ -5,10 +5,11 @@
 //! order.
 
 use super::BLOCK;
-use super::backward::{Job, Keys, Queries, Room};
+use super::backward::{Job, Keys, Queries};
+use super::backward_room::Room;
 use super::blocks::Blocks;
 use super::diff_mask::DiffMask;
-use super::gradient::QUERIES;
+use super::gradient::{Pairs, QUERIES};
 use std::ops::Range;
 
 /// The indices that share one index of the mask.
@@ -72,7 +73,8 @@ impl Job<'_> {
                 let there = first..length.min(first + BLOCK);
                 let panels = self.panels(&Keys { sequence, group, first, there }, room);
                 let count = within.end - first;
-                self.pairs(block, rows, (first, count), (&panels, true), room);
+                let pairs = self.pairs(block, rows, (first, count), &panels, room);
+                (self.backward.differentiate)(&Pairs { scores_alone: true, ..pairs });
                 for row in 0..rows.len() {
                     let to = if mask.dims[2] == 1 { 0 } else { row * mask.dims[3] };
                     let scores = room.diff_scores.from(row).start;

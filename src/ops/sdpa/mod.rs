@@ -11,8 +11,19 @@ mod adaptive;
 mod ahead;
 mod arguments;
 mod backward;
+mod backward_room;
 mod blocks;
 mod diff_mask;
+mod diff_on_tiles;
+#[cfg(all(target_arch = "x86_64", feature = "avx512"))]
+mod diff_tile_kernel;
+#[cfg(not(all(target_arch = "x86_64", feature = "avx512")))]
+mod diff_tile_kernel {
+    pub(super) fn entry(_: crate::simd::Level) -> Option<super::diff_tiles::Entry> {
+        None
+    }
+}
+mod diff_tiles;
 mod few_rows;
 mod forward;
 mod gradient;
@@ -43,6 +54,7 @@ mod tile_kernel {
         None
     }
 }
+mod tile_rows;
 mod tiles;
 mod vector;
 mod visible;

@@ -50,6 +50,8 @@ impl Left {
 }
 
 impl Right {
+    pub(super) const NONE: Self = Self { start: std::ptr::null(), term: 0, panel: 0 };
+
     #[inline(always)]
     pub(super) fn from(self, panel: usize, term: usize) -> Self {
         Self { start: self.start.wrapping_add(panel * self.panel + term * self.term), ..self }

@@ -224,7 +224,9 @@ impl PlainBackward {
                     (self.diff_dst.get(arguments, index), self.dst.get(arguments, index))
                 }) as f32;
                 room.deltas[query - queries.start] = delta;
-                if let Some(sink) = of_head(arguments, sys::NORM_ARG_SINKS, head) {
+                let sink = of_head(arguments, sys::NORM_ARG_SINKS, head);
+                // The logarithm of a row that sees neither keys nor a sink is -Inf, too.
+                if let Some(sink) = sink.filter(|sink| *sink != f32::NEG_INFINITY) {
                     let row = Row { sequence, head, query };
                     let weight = one(math::exp, sink - self.logarithm(arguments, sequences, row));
                     *of_sink += f64::from(weight * delta);

@@ -28,3 +28,7 @@ pub(super) struct Scales {
     pub(super) keys: *const f32,
     pub(super) values: *const f32,
 }
+
+impl Scales {
+    pub(super) const NONE: Self = Self { keys: std::ptr::null(), values: std::ptr::null() };
+}

@@ -32,7 +32,7 @@ impl ScoreRow {
     /// The keys of a block, in whole vectors within a range, whose scores are just their dot products times scale. The
     /// block begins at `first`.
     #[inline(always)]
-    fn scaled_alone(
+    pub(super) fn scaled_alone(
         &self,
         (scoring, scales): (&Scoring, Scales),
         first: usize,
@@ -269,7 +269,7 @@ impl<S: Simd, W: Sink<S>> Weighing<'_, S, W> {
 }
 
 /// Vectors of weights that are computed at once, if there are enough registers.
-const WEIGHED_AT_ONCE: usize = 4;
+pub(super) const WEIGHED_AT_ONCE: usize = 4;
 
 /// Turns the dot products of a row with the keys `first + within` of the block that begins at `first` into weights. The
 /// range begins and ends at multiples of 16. After they are summed, weights are multiplied by the values' scales, if

@@ -219,6 +219,7 @@ macro_rules! entry_points {
         }
     };
 }
+pub(super) use entry_points;
 
 entry_points! {
     /// Attention to a block.

@@ -3,8 +3,8 @@
 //!
 //! The processor treats subnormals as zeros. So tiles are used only if every number is finite and no partial sum can be
 //! subnormal: the elements of queries and of the block's keys are 0 or at least 2^-56 in magnitude, and those of its
-//! values 2^-72 (weights are 0 or at least 2^-40). Every partial sum is then a multiple of 2^-126. Other blocks use
-//! fused multiply-adds, with the same bits.
+//! values 2^-72 (weights are 0 or at least 2^-40). Backward has limits of its own. Every partial sum is then a multiple
+//! of 2^-126. Other blocks use fused multiply-adds, with the same bits.
 
 use super::BLOCK;
 use super::inputs::{Inputs, floats};
@@ -22,7 +22,7 @@ pub(super) const AT_ONCE: usize = 2 * LANES;
 pub(super) const TERMS: usize = GROUP;
 pub(super) const NUMBERS: usize = LANES * TERMS;
 /// Padding between rows, so that rows are in different sets of a cache.
-const APART: usize = 32;
+pub(super) const APART: usize = 32;
 /// The row stride of weights.
 pub(super) const WEIGHT_STEP: usize = BLOCK + APART;
 
@@ -74,13 +74,16 @@ pub(super) struct Packing<'a> {
     pub(super) least: u16,
 }
 
+/// Packs rows. Returns whether their numbers are suitable for tiles.
+pub(super) type PackEntry = unsafe fn(&Packing<'_>) -> bool;
+
 /// The functions that use tiles.
 #[derive(Clone, Copy)]
 pub(super) struct Entries {
     pub(super) attend: unsafe fn(&TileBlock<'_>),
-    pub(super) queries: unsafe fn(&Packing<'_>) -> bool,
-    pub(super) keys: unsafe fn(&Packing<'_>) -> bool,
-    pub(super) values: unsafe fn(&Packing<'_>) -> bool,
+    pub(super) queries: PackEntry,
+    pub(super) keys: PackEntry,
+    pub(super) values: PackEntry,
 }
 
 /// Forward on tiles.
@@ -103,25 +106,28 @@ pub(super) struct Places {
     pub(super) rows: *mut u16,
 }
 
+/// The functions for a problem, or why it does not run on tiles.
+pub(super) fn usable<T>(problem: &Sdpa, entries: Option<T>) -> Result<T> {
+    let even = |size: usize| size > 0 && size.is_multiple_of(2);
+    if !even(problem.shape.key_size) || !even(problem.shape.value_size) {
+        return Err(Error::unimplemented("the size of a head is odd"));
+    }
+    entries.ok_or(Error::unimplemented(
+        "the process may not use the instructions, or they are slow here",
+    ))
+}
+
 impl Tiles {
     /// How a problem runs on tiles, or why it does not.
     pub(super) fn new(problem: &Sdpa, inputs: &Inputs, entries: Option<Entries>) -> Result<Self> {
-        let shape = &problem.shape;
-        let all_bf16 = [sys::NORM_ARG_QUERIES, sys::NORM_ARG_KEYS, sys::NORM_ARG_VALUES]
-            .iter()
-            .all(|id| problem.data_type(*id) == DataType::Bf16);
-        let even = |size: usize| size > 0 && size.is_multiple_of(2);
+        let ids = [sys::NORM_ARG_QUERIES, sys::NORM_ARG_KEYS, sys::NORM_ARG_VALUES];
+        let all_bf16 = ids.into_iter().all(|id| problem.data_type(id) == DataType::Bf16);
         if !all_bf16 || inputs.key_scales.is_some() || inputs.value_scales.is_some() {
             return Err(Error::unimplemented("queries, keys and values are not all bf16"));
         }
-        if !even(shape.key_size) || !even(shape.value_size) {
-            return Err(Error::unimplemented("the size of a head is odd"));
-        }
-        let entries = entries.ok_or(Error::unimplemented(
-            "the process may not use the instructions, or they are slow here",
-        ))?;
+        let shape = &problem.shape;
         Ok(Self {
-            entries,
+            entries: usable(problem, entries)?,
             key_size: shape.key_size.next_multiple_of(TERMS),
             value_size: shape.value_size.next_multiple_of(2 * LANES),
         })

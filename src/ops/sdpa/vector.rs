@@ -3,7 +3,7 @@
 use super::backward::Backward;
 use super::forward::Forward;
 use super::problem::Sdpa;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::heap::{Counted, counted};
 use crate::primitive::{Execution, Implementation, Variant};
 use crate::simd::Level;
@@ -17,9 +17,6 @@ pub(super) fn make(
     let direction = if problem.prop_kind.is_forward() {
         Direction::Forward(Forward::new(problem, level)?)
     } else {
-        if level != level.of_vectors() {
-            return Err(Error::unimplemented("backward"));
-        }
         Direction::Backward(Backward::new(problem, level)?)
     };
     Ok(counted(Vectorized { variant, direction })?)

@@ -216,6 +216,21 @@ pub(crate) unsafe fn round<M: Matrices>([low, high]: [__m512; 2], to: *mut u16) 
     unsafe { _mm512_storeu_si512(to.cast(), M::ordered(two_to_bf16(low, high))) };
 }
 
+/// Words of 16 neighbours of two rows of f32 that are bf16 values.
+///
+/// # Safety
+/// They exist, and the CPU supports AVX-512 F.
+#[inline(always)]
+pub(crate) unsafe fn words_of_rows(low: *const f32, high: *const f32) -> __m512 {
+    const UPPER: i32 = 0xffff << 16;
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let (low, high) = (_mm512_loadu_si512(low.cast()), _mm512_loadu_si512(high.cast()));
+        let high = _mm512_and_si512(high, _mm512_set1_epi32(UPPER));
+        _mm512_castsi512_ps(_mm512_or_si512(_mm512_srli_epi32::<16>(low), high))
+    }
+}
+
 /// Up to 32 terms of a right operand as 16 words, in the bits of f32 lanes. Missing pairs of terms are zeros.
 ///
 /// # Safety
