@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * Packed sequences: attention over concatenated tokens has the bits of attention over each
- * sequence alone, forward and backward, and does not change rows outside all sequences.
+ * sequence alone, forward and backward, and does not change rows outside all sequences. Entropies
+ * are those of each sequence.
  */
 #include "refused.h"
 #include "tensor.h"
+
+#include <math.h>
 
 static norm_engine_t engine;
 static norm_stream_t stream;
@@ -268,10 +271,76 @@ static void quantized_keys(void) {
     for (int i = 0; i < 3; ++i) MUST(norm_memory_desc_destroy(descs[i]));
 }
 
+/* Bytes of the scratchpad of packed sequences. */
+static norm_dim_t scratchpad_size(norm_memory_desc_t *d, const_norm_primitive_attr_t attr, unsigned flags) {
+    norm_primitive_desc_t pd = NULL;
+    MUST(norm_sdpa_forward_primitive_desc_create(&pd, engine, norm_forward_inference, d[0], d[1], d[2], d[3], NULL,
+            NULL, norm_attn_mask_undef, norm_window_none, 0, 0, 0.25f, 0,
+            flags | norm_sdpa_query_offsets | norm_sdpa_key_offsets, attr));
+    const_norm_memory_desc_t desc = norm_primitive_desc_query_md(pd, norm_query_scratchpad_md, 0);
+    const norm_dim_t bytes = (norm_dim_t)norm_memory_desc_get_size(desc);
+    MUST(norm_primitive_desc_destroy(pd));
+    return bytes;
+}
+
+/* The mean entropies of packed sequences whose queries are 0, so that all keys have the same weight,
+ * ln(keys) for each sequence. The scratchpad has a float for each query of each head. */
+static void entropies(void) {
+    norm_memory_desc_t d[] = {desc_of(norm_f32, SEQUENCES, HEADS, S, D, 0),
+            desc_of(norm_f32, SEQUENCES, GROUPS, T, D, 1), desc_of(norm_f32, SEQUENCES, GROUPS, T, E, 0),
+            desc_of(norm_f32, SEQUENCES, HEADS, S, E, 0)};
+    norm_primitive_attr_t attr = NULL;
+    norm_primitive_desc_t pd = NULL;
+    MUST(norm_primitive_attr_create(&attr));
+    MUST(norm_primitive_attr_set_scratchpad_mode(attr, norm_scratchpad_mode_user));
+    const norm_dim_t room = scratchpad_size(d, attr, norm_sdpa_entropy) - scratchpad_size(d, attr, 0);
+    const norm_dim_t least = (norm_dim_t)sizeof(float) * HEADS * S;
+    EXPECT(room >= least && room < least + 128);
+    float *data[] = {calloc(HEADS * S * D, sizeof(float)), calloc(GROUPS * T * D, sizeof(float)),
+            calloc(GROUPS * T * E, sizeof(float)), calloc(HEADS * S * E, sizeof(float)),
+            calloc(SEQUENCES * HEADS, sizeof(float))};
+    const int ids[] = {NORM_ARG_QUERIES, NORM_ARG_KEYS, NORM_ARG_VALUES, NORM_ARG_DST, NORM_ARG_ENTROPY,
+            NORM_ARG_QUERY_OFFSETS, NORM_ARG_KEY_OFFSETS, NORM_ARG_SCRATCHPAD};
+    MUST(norm_sdpa_forward_primitive_desc_create(&pd, engine, norm_forward_inference, d[0], d[1], d[2], d[3], NULL,
+            NULL, norm_attn_mask_undef, norm_window_none, 0, 0, 0.25f, 0,
+            norm_sdpa_entropy | norm_sdpa_query_offsets | norm_sdpa_key_offsets, attr));
+    do {
+        const_norm_memory_desc_t pad = norm_primitive_desc_query_md(pd, norm_query_scratchpad_md, 0);
+        /* Of its own size, so that memcheck notices accesses beyond it. */
+        void *scratchpad = malloc(norm_memory_desc_get_size(pad));
+        void *places[] = {data[0], data[1], data[2], data[3], data[4], (void *)(size_t)query_offsets,
+                (void *)(size_t)key_offsets, scratchpad};
+        norm_exec_arg_t args[8];
+        norm_primitive_t primitive = NULL;
+        MUST(norm_primitive_create(&primitive, pd));
+        for (int i = 0; i < 8; ++i) {
+            args[i].arg = ids[i];
+            const_norm_memory_desc_t desc
+                    = i == 7 ? pad : norm_primitive_desc_query_md(pd, norm_query_exec_arg_md, ids[i]);
+            MUST(norm_memory_create(&args[i].memory, desc, engine, places[i]));
+        }
+        memset(data[4], TENSOR_FILL, sizeof(float) * SEQUENCES * HEADS);
+        MUST(norm_primitive_execute(primitive, stream, 8, args));
+        for (int i = 0; i < SEQUENCES * HEADS; ++i) {
+            const int b = i / HEADS, keys = key_offsets[b + 1] - key_offsets[b];
+            const double expected = query_offsets[b] == query_offsets[b + 1] ? 0 : log(keys);
+            EXPECT(fabs(data[4][i] - expected) < 1e-5);
+        }
+        for (int i = 0; i < 8; ++i) MUST(norm_memory_destroy(args[i].memory));
+        MUST(norm_primitive_destroy(primitive));
+        free(scratchpad);
+    } while (norm_primitive_desc_next_impl(pd) == norm_success);
+    MUST(norm_primitive_desc_destroy(pd));
+    MUST(norm_primitive_attr_destroy(attr));
+    for (int i = 0; i < 4; ++i) MUST(norm_memory_desc_destroy(d[i]));
+    for (int i = 0; i < 5; ++i) free(data[i]);
+}
+
 int main(void) {
     MUST(norm_engine_create(&engine, norm_cpu, 0));
     MUST(norm_stream_create(&stream, engine, norm_stream_default_flags));
     packed();
+    entropies();
     quantized_keys();
     refusals();
     MUST(norm_stream_destroy(stream));

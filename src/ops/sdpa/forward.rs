@@ -127,8 +127,10 @@ impl Forward {
 
     /// The size of the entropies of all rows, in floats.
     fn entropies(&self) -> usize {
-        let shape = &self.inputs.problem.shape;
-        let rows = shape.batch * shape.heads * shape.queries;
+        let (problem, shape) = (&self.inputs.problem, &self.inputs.problem.shape);
+        // The queries of packed sequences are those of the tensor.
+        let sequences = if problem.has(sys::norm_sdpa_query_offsets) { 1 } else { shape.batch };
+        let rows = sequences * shape.heads * shape.queries;
         if self.has_entropy() { floats::<f32>(rows) } else { 0 }
     }
 
@@ -414,7 +416,6 @@ impl Job<'_> {
     pub(super) unsafe fn finish(&self, part: &Part, room: &Room, there: usize) {
         let (forward, entropies) = (self.forward, self.entropies.get());
         let (step, heads, count) = (forward.value_step(), part.heads.len(), part.rows());
-        let shape = &forward.inputs.problem.shape;
         let (logarithms, row_entropies) =
             (room.ends, room.ends.wrapping_add(floats::<f32>(forward.most_rows())));
         let workspace = self.bound.arguments.get(sys::NORM_ARG_WORKSPACE).cast::<f32>();
@@ -442,11 +443,13 @@ impl Job<'_> {
             }
             for row in 0..count {
                 let (query, head) = part.row(row);
-                if !workspace.is_null() && stored.contains(&query) {
-                    let at = self.bound.sequences.row(part.sequence, head, query);
+                if !stored.contains(&query) {
+                    continue;
+                }
+                let at = self.bound.sequences.row(part.sequence, head, query);
+                if !workspace.is_null() {
                     workspace.add(at).write_unaligned(*logarithms.add(row));
                 }
-                let at = (part.sequence * shape.heads + head) * shape.queries + query;
                 if forward.has_entropy() {
                     entropies.add(at).write(*row_entropies.add(row));
                 }
@@ -459,15 +462,16 @@ impl Job<'_> {
     /// # Safety
     /// The arguments were checked, and there is an entropy for each row.
     unsafe fn mean_entropies(&self) {
-        let entropies = self.entropies.get();
+        let (entropies, sequences) = (self.entropies.get(), &self.bound.sequences);
         let shape = &self.forward.inputs.problem.shape;
         let to = self.bound.arguments.get(sys::NORM_ARG_ENTROPY).cast::<f32>();
-        for (at, sequence) in (0..shape.batch * shape.heads).map(|at| (at, at / shape.heads)) {
+        for at in 0..shape.batch * shape.heads {
+            let (sequence, head) = (at / shape.heads, at % shape.heads);
             // SAFETY: guaranteed by the caller.
             unsafe {
-                let (queries, _) = self.bound.sequences.lengths(sequence);
-                let rows = std::slice::from_raw_parts(entropies.add(at * shape.queries), queries);
-                to.add(at).write_unaligned(mean(rows));
+                let (queries, _) = sequences.lengths(sequence);
+                let first = entropies.add(sequences.row(sequence, head, 0));
+                to.add(at).write_unaligned(mean(std::slice::from_raw_parts(first, queries)));
             }
         }
     }

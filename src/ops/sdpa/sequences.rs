@@ -128,7 +128,7 @@ impl Sequences {
         if self.key_offsets.is_null() { self.shape.keys } else { length }
     }
 
-    /// The index of a query's logarithm among all logarithms.
+    /// The index of a query among those of all sequences, such as that of its logarithm.
     ///
     /// # Safety
     /// As [`lengths`](Self::lengths).
