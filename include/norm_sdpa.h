@@ -195,9 +195,10 @@ typedef enum {
  * writes its entropy to ENTROPY; ln(previous) is the maximum for a window. (If there is no
  * previous window, the one by length is used, at least 2.) Then
  *
- *   window = previous + step,  step = smoothing * (w - previous), within +-max_step
+ *   window = p + step,  step = smoothing * (w - p), within +-max_step
  *
- * with step rounded to the nearest integer, ties to even.
+ * where p is previous, limited to min_window and max_window, and step is rounded to the
+ * nearest integer, ties to even.
  *
  * length      tokens of the sequence, 0 or more
  * min_window, max_window   1 <= min_window <= max_window
@@ -206,7 +207,7 @@ typedef enum {
  * vocabulary  tokens in the vocabulary, 2 or more; for perplexity
  * previous    the previous window, or 0 for none: then window is w
  * smoothing   above 0 and at most 1, which means none
- * max_step    the largest change of the window, 0 for any
+ * max_step    the largest step, 0 for any
  * window      out
  *
  * May be called from any thread. */

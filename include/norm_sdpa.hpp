@@ -100,7 +100,8 @@ enum class window_strategy {
     by_perplexity = norm_window_by_perplexity,
 };
 
-// The width of the next sliding window; see norm_adaptive_window.
+// The width of the next sliding window, at most max_step from `previous` limited to
+// min_window and max_window; see norm_adaptive_window.
 inline memory::dim adaptive_window(window_strategy strategy, memory::dim length,
         memory::dim min_window, memory::dim max_window, double measured, double vocabulary = 0,
         memory::dim previous = 0, double smoothing = 1, memory::dim max_step = 0) {

@@ -55,8 +55,8 @@ fn no_window(given: &Bound<'_, PyAny>) -> PyErr {
 ///     "entropy", "perplexity"   w = min_window + floor((max_window - min_window) * min(n, 1))
 ///
 /// with n = measured / log(previous) for "entropy", measured / 4 for "entropy_over_4" and log(measured) /
-/// log(vocabulary) for "perplexity". With previous, the result is previous plus smoothing * (w - previous),
-/// rounded to the nearest integer and limited to max_step.
+/// log(vocabulary) for "perplexity". With previous, the result is p + smoothing * (w - p), where p is previous,
+/// limited to min_window and max_window, and the change is rounded to the nearest integer and limited to max_step.
 ///
 /// Parameters
 /// ----------
@@ -75,7 +75,7 @@ fn no_window(given: &Bound<'_, PyAny>) -> PyErr {
 /// smoothing : float
 ///     Above 0 and at most 1, which means none.
 /// max_step : int, optional
-///     The largest change of the window.
+///     The largest change of the window; None for any.
 ///
 /// Returns
 /// -------

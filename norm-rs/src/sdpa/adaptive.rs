@@ -35,7 +35,7 @@ pub struct Previous {
     pub window: usize,
     /// The fraction of the difference by which the window changes: above 0; 1 for all of it.
     pub smoothing: f64,
-    /// The largest change of the window.
+    /// The largest change, counted from the bounds if the window is outside them; `None` for any.
     pub max_step: Option<usize>,
 }
 
@@ -55,8 +55,9 @@ impl Previous {
 /// entropy, perplexity w = min + floor((max - min) * min(n, 1))
 /// ```
 ///
-/// with `n` the measure relative to its largest value. With a previous window, the result is that plus
-/// `smoothing * (w - previous)`, rounded to the nearest integer and limited to `max_step`.
+/// with `n` the measure relative to its largest value. With a previous window, the result is `p + smoothing * (w - p)`,
+/// where `p` is that window, limited to `min` and `max`, and the change is rounded to the nearest integer and limited to
+/// `max_step`.
 ///
 /// ```
 /// use norm_rs::sdpa::{Previous, Strategy, adaptive_window};

@@ -193,6 +193,8 @@ fn widths_change_in_steps() {
     assert_eq!(next(previous), 4096);
     assert_eq!(next(Previous { smoothing: 0.25, ..previous }), 1774);
     assert_eq!(next(Previous { max_step: Some(64), ..previous }), 1064);
+    // From the bounds, if the window was outside them.
+    assert_eq!(next(Previous { max_step: Some(64), ..Previous::new(100) }), 576);
     let refused = |bounds, previous| {
         let error = adaptive_window(Strategy::ByLength, 10, bounds, previous).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArguments);

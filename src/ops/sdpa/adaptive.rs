@@ -29,7 +29,7 @@ pub(crate) struct WindowState {
     pub(crate) previous: i64,
     /// The share of the way to the new window to move, at most 1.
     pub(crate) smoothing: f64,
-    /// The largest change of the window; 0 for no limit.
+    /// The largest change from the previous window, once that is limited to `min` and `max`; 0 for no limit.
     pub(crate) max_step: i64,
 }
 
@@ -40,9 +40,11 @@ pub(crate) fn adaptive_window(state: &WindowState) -> Result<i64> {
     if state.previous == 0 {
         return Ok(target);
     }
-    let step = ((target - state.previous) as f64 * state.smoothing).round_ties_even() as i64;
+    // The bounds may have changed since the previous window.
+    let from = state.previous.clamp(state.min, state.max);
+    let step = ((target - from) as f64 * state.smoothing).round_ties_even() as i64;
     let most = if state.max_step == 0 { i64::MAX } else { state.max_step };
-    Ok((state.previous + step.clamp(-most, most)).clamp(state.min, state.max))
+    Ok((from + step.clamp(-most, most)).clamp(state.min, state.max))
 }
 
 fn check(state: &WindowState) -> Result<()> {

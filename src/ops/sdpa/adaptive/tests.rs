@@ -63,6 +63,20 @@ fn windows_change_smoothly() {
 }
 
 #[test]
+fn steps_begin_within_the_bounds() {
+    let large = WindowState { previous: 10_000, max_step: 64, ..USUAL };
+    assert_eq!(window(large), 4032);
+    assert_eq!(window(WindowState { length: 8192, ..large }), 4096);
+    assert_eq!(window(WindowState { smoothing: 0.25, max_step: 0, ..large }), 3200);
+    let small = WindowState { previous: 100, max_step: 64, length: 8192, ..USUAL };
+    assert_eq!(window(small), 576);
+    // Entropies remain relative to the window that they were measured with.
+    let strategy = WindowStrategy::Entropy;
+    let measured = 10_000f64.ln() / 2.0;
+    assert_eq!(window(WindowState { strategy, measured, max_step: 0, ..large }), 2304);
+}
+
+#[test]
 fn wrong_parameters_are_named() {
     let perplexity = WindowState { strategy: WindowStrategy::Perplexity, measured: 2.0, ..USUAL };
     let entropy = WindowState { strategy: WindowStrategy::Entropy, ..USUAL };
