@@ -4,7 +4,8 @@
 //! other run must give the same bits:
 //!
 //! - on each instruction-set level of the machine, with each implementation of the list;
-//! - on 2 and 3 threads, repeated until all of them took part;
+//! - on 2 and 3 threads, repeated until all of them took part, and on 7, as many of which take part as the scheduler
+//!   allows;
 //! - with each slice (such as a row) alone, and with the slices rotated. Outputs that sum over the
 //!   slices are not compared here, since they depend on all of them and their order;
 //! - with the problem's excerpts, such as a query alone, or with other keys around those that it sees;
@@ -30,8 +31,10 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Numbers of threads besides the baseline's one.
+/// Numbers of threads besides the baseline's one, which all have to take part.
 const THREADS: [u64; 2] = [2, 3];
+/// More threads, for which the work is split differently. On machines with fewer cores, waiting for all would be long.
+const MANY_THREADS: u64 = 7;
 /// The number of executions after which to stop waiting for all threads to take part, and how many of them follow each
 /// other without a check. A sleeping thread comes too late for a short problem; one that has just worked is still awake
 /// when the next execution begins.
@@ -39,7 +42,7 @@ const BURSTS: usize = 8;
 const BURST: usize = 32;
 /// When to give up on a problem whose single execution takes long.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// Executions of the same primitive on the same data.
+/// Executions of the same primitive on the same data, and on [`MANY_THREADS`].
 const REPEATS: usize = 3;
 /// Problems with up to this many elements run every slice alone. Larger ones run the number below, spread evenly.
 const EVERY_SLICE: usize = 1 << 20;
@@ -232,16 +235,34 @@ impl<'c> Comparison<'c> {
             }
             most_seen.push(most.get());
         }
+        let many = self.many_threads()?;
         self.shared = most_seen.iter().zip(THREADS).all(|(&most, threads)| most >= threads);
         self.summary.push(if self.shared {
-            "threads 1, 2 and 3, each at work".to_owned()
-        } else if most_seen.iter().all(|&most| most <= 1) {
+            format!("threads 1, 2 and 3, each at work, and {many} of {MANY_THREADS}")
+        } else if most_seen.iter().all(|&most| most <= 1) && many <= 1 {
             "threads: one does all the work, too small to split".to_owned()
         } else {
             let [two, three] = [most_seen[0], most_seen[1]];
-            format!("threads at work: {two} of 2, {three} of 3")
+            format!("threads at work: {two} of 2, {three} of 3, {many} of {MANY_THREADS}")
         });
         Ok(())
+    }
+
+    /// Runs on [`MANY_THREADS`]. Returns how many of them took part at once.
+    fn many_threads(&mut self) -> Result<u64, End> {
+        let library = self.case.library();
+        library.set_threads(MANY_THREADS)?;
+        let prepared = self.case.prepare()?;
+        let tensors = self.tensors.clone();
+        let placed = Placed::new(&tensors, self.case.placement());
+        let bound = prepared.bind(&placed.arguments(true))?;
+        let most = Cell::new(0);
+        let result = placed.run_until(&*bound, REPEATS, || {
+            most.set(most.get().max(library.last_threads()));
+            false
+        });
+        self.compare(&format!("{MANY_THREADS} threads"), result)?;
+        Ok(most.get())
     }
 
     fn alone(&mut self, slices: &Slices) -> Result<(), End> {
