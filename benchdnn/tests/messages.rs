@@ -87,6 +87,14 @@ fn a_skipped_problem_says_what_does_not_match() {
 }
 
 #[test]
+fn scales_of_attention_are_pointed_to() {
+    let sizes = "1x2x8x16:1x2x16x8:1x2x8x16";
+    let (out, _) = run(0, &["--sdpa", "--attr-scales=src:common:2", sizes]);
+    let reason = "(attention has no scales but those of --kv-scales)";
+    assert!(out.starts_with(&format!("0:SKIPPED {reason} ")), "{out}");
+}
+
+#[test]
 fn a_misspelled_batch_has_a_nearest_one() {
     let (_, err) = run(2, &["--batch=test_lnorm_smok"]);
     let expected = "no such batch file: test_lnorm_smok, inputs/lnorm/test_lnorm_smok; the nearest \

@@ -258,7 +258,7 @@ impl Problem for SdpaProblem {
     fn unimplemented_reason(&self) -> Option<String> {
         let double = self.types.0.contains(&DataType::F64).then_some("f64");
         let scaled = !self.attributes.scales.value.is_empty();
-        let scaled = scaled.then_some("scales");
+        let scaled = scaled.then_some("scales but those of --kv-scales");
         let points = (!self.attributes.zero_points.value.is_empty()).then_some("zero points");
         let dropout = self.attributes.dropout.value.is_some().then_some("dropout");
         let chain = (!self.attributes.post_ops.value.is_empty()).then_some("post-ops");
