@@ -8,44 +8,7 @@
 #define _DEFAULT_SOURCE
 #include "formula.h"
 #include "levels.h"
-
-#include <signal.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#define SLOTS 16
-
-/* A slot is a run of pages between two unreadable ones. */
-static unsigned char *slots[SLOTS];
-static size_t slot_bytes, slots_used;
-static int place_at_end;
-
-static void slots_make(void) {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    slot_bytes = 16 * page; /* room for a staged problem's scratchpad */
-    for (int i = 0; i < SLOTS; ++i) {
-        unsigned char *all = mmap(NULL, slot_bytes + 2 * page, PROT_NONE,
-                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (!EXPECT(all != MAP_FAILED)) exit(1);
-        slots[i] = all + page;
-        if (!EXPECT(mprotect(slots[i], slot_bytes, PROT_READ | PROT_WRITE) == 0)) exit(1);
-    }
-}
-
-static void *slot_place(size_t bytes) {
-    if (!EXPECT(slots_used < SLOTS && bytes <= slot_bytes)) exit(1);
-    unsigned char *slot = slots[slots_used++];
-    return place_at_end ? slot + slot_bytes - bytes : slot;
-}
-
-/* Reports the case. Only calls async-signal-safe functions. */
-static void fault(int signal_number) {
-    static const char text[] = "guard_pages: access outside a tensor: ";
-    ssize_t written = write(2, text, sizeof text - 1);
-    written += write(2, expect_case, strlen(expect_case));
-    written += write(2, "\n", 1);
-    _exit(written > 0 ? 100 + signal_number : 99);
-}
+#include "slots.h"
 
 /* Runs of pages between guards. With `overrun`, shows what a fault looks like. */
 static void guards_work(int overrun) {
@@ -81,8 +44,6 @@ int main(int argc, char **argv) {
     MUST(norm_stream_create(&stream, engine, norm_stream_default_flags));
     const int count = levels_here(levels);
     slots_make();
-    signal(SIGSEGV, fault);
-    signal(SIGBUS, fault);
     guards_work(argc > 1 && strcmp(argv[1], "overrun") == 0);
     long cases = 0;
     for (int type = 0; type < 3; ++type)

@@ -1,9 +1,10 @@
 //! The programs under valgrind's memcheck: no errors and no leaks of any kind. `memcheck.supp` has
 //! the one exception, which is glibc's; children of fork() are the other.
 //!
-//! valgrind does not support AVX-512, so this covers the levels below it. `guard_pages` covers all
-//! levels, and memcheck cannot run it because it relies on faults. `float_environment` needs
-//! rounding modes that valgrind does not emulate. valgrind runs one thread at a time.
+//! valgrind does not support AVX-512, so this covers the levels below it. `guard_pages` and
+//! `guard_pages_sdpa` cover all levels, and memcheck cannot run them because they rely on faults.
+//! `float_environment` needs rounding modes that valgrind does not emulate. valgrind runs one
+//! thread at a time.
 
 use std::process::Command;
 
