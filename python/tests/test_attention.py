@@ -1,6 +1,7 @@
 """Attention against the formulas in f64, forward and backward; bits; errors; PyTorch if installed."""
 
 import importlib.util
+import itertools
 import math
 
 import ml_dtypes
@@ -291,6 +292,8 @@ def test_adaptive_window():
     assert libnorm.adaptive_window("perplexity", 8192, measured=100, vocabulary=10_000) == 2304
     assert libnorm.adaptive_window("length", 8192, previous=1000, max_step=64) == 1064
     assert libnorm.adaptive_window("length", 8192, previous=1000, smoothing=0.25) == 1774
+    # A previous window outside the bounds is first limited to them.
+    assert libnorm.adaptive_window("length", 0, previous=10_000, max_step=64) == 4032
     # Equal weights give the largest entropy of a window.
     q, k, v, _ = tensors(tokens=(64, 64))
     window = ("with_self", 16)
@@ -308,15 +311,37 @@ def test_adaptive_window():
         refused(ValueError, words, libnorm.adaptive_window, strategy, 6, 2, 8)
 
 
-def exact_attention(q, k, v, mask, scale):
+def exact_attention(q, k, v, *, scale=None, soft_cap=None, sinks=None, alibi_slopes=None, mask=None, **options):
     """Attention written in PyTorch; a bool mask selects, another is added."""
     import torch
 
-    k, v = (x.repeat_interleave(H // G, 1) for x in (k, v))
-    score = scale * (q @ k.mT)
-    if mask is not None:
-        score = score.masked_fill(~mask, -math.inf) if mask.dtype == torch.bool else score + mask.double()
-    return torch.softmax(score, -1) @ v
+    (batch, heads, queries, size), keys = q.shape, k.shape[2]
+    k, v = (x.repeat_interleave(heads // x.shape[1], 1) for x in (k, v))
+    score = (1 / math.sqrt(size) if scale is None else scale) * (q @ k.mT)
+    if soft_cap:
+        score = soft_cap * torch.tanh(score / soft_cap)
+    lengths = [options.pop(name, None) for name in ("query_lengths", "key_lengths")]
+    lengths = [[all] * batch if own is None else own.tolist() for own, all in zip(lengths, (queries, keys))]
+    visible = torch.zeros(batch, heads, queries, keys, dtype=torch.bool)
+    sink = torch.full((batch, heads, queries, 1), -math.inf, dtype=torch.float64)
+    distance = (torch.arange(keys) - torch.arange(queries)[:, None]).repeat(batch, 1, 1, 1)
+    for b, (own_queries, own_keys) in enumerate(zip(*lengths)):
+        own = seen(own_queries, own_keys, **options)
+        visible[b, :, :own_queries, :own_keys] = torch.from_numpy(own)
+        if options.get("causal") == "bottom_right":
+            distance[b] -= own_keys - own_queries
+        if sinks is not None:
+            sink[b, :, :own_queries] = sinks[:, None, None]
+    if alibi_slopes is not None:
+        score = score + alibi_slopes.double()[:, None, None] * distance
+    if mask is not None and mask.dtype in (torch.bool, torch.uint8):
+        visible &= mask.bool()
+    elif mask is not None:
+        score = score + mask
+    score = torch.cat([score.masked_fill(~visible, -math.inf), sink], -1)
+    # Rows that see nothing have weights of 0.
+    weights = torch.softmax(score.masked_fill((score == -math.inf).all(-1, True), 0), -1)
+    return (weights[..., :-1] * visible) @ v
 
 
 def is_pytorch(*names):
@@ -331,57 +356,79 @@ def is_pytorch(*names):
 needs_torch = pytest.mark.skipif(not is_pytorch(), reason="PyTorch is not installed")
 
 
+def check_against_autograd(dtype="float32", groups=G, **options):
+    """The gradients of q, k, v, sinks and mask that PyTorch computes in f64 from the same numbers."""
+    import torch
+
+    arrays = tensors()
+    # Groups of heads; the numbers of the usual ones are repeated, or some are left out.
+    arrays[1:3] = (x[:, np.arange(groups) % G] for x in arrays[1:3])
+    q, k, v, dy = (torch.from_numpy(np.ascontiguousarray(x)).to(getattr(torch, dtype)) for x in arrays)
+    options = {name: torch.from_numpy(x) if isinstance(x, np.ndarray) else x for name, x in options.items()}
+    mask = options.get("mask")
+    # PyTorch lends bool from 2.0 on.
+    if mask is not None and mask.dtype == torch.bool and torch.__version__ < "2":
+        options["mask"] = mask = mask.byte()
+    adds = mask is not None and mask.is_floating_point()
+    inputs = {"q": q, "k": k, "v": v}
+    if "sinks" in options:
+        inputs["sinks"] = options["sinks"]
+    if adds:
+        inputs["mask"] = mask
+    exact = {name: x.double().requires_grad_() for name, x in inputs.items()}
+    expected = exact_attention(**{**options, **exact})
+    wanted = torch.autograd.grad(expected, list(exact.values()), dy.double())
+    dst, lse = libnorm.attention(q, k, v, return_lse=True, **options)
+    own = libnorm.attention_backward(dy, q, k, v, dst, lse, return_diff_mask=adds, **options)
+    assert all(type(x) is torch.Tensor for x in (dst, *own)) and len(own) == len(inputs)
+    near(dst.double().numpy(), expected.detach().numpy(), ALLOWED[dtype])
+    for actual, wanted, x in zip(own, wanted, inputs.values()):
+        assert actual.dtype == x.dtype
+        allowed = max(ALLOWED[dtype], ALLOWED[str(x.dtype).split(".")[1]])
+        near(actual.double().numpy(), wanted.numpy(), 16 * allowed)
+
+
 @pytest.mark.torch
 @needs_torch
 @pytest.mark.parametrize("dtype", ALLOWED)
-@pytest.mark.parametrize("name", ["plain", "causal", "bool", "added", "scale"])
+@pytest.mark.parametrize("name", ["plain", "causal", *OPTIONS])
 def test_against_autograd(dtype, name):
-    """The gradients that PyTorch computes in f64 from the same numbers."""
-    import torch
+    """Each option alone, with two heads of queries in a group."""
+    check_against_autograd(dtype, **{"plain": {}, "causal": {"causal": "top_left"}, **OPTIONS}[name])
 
-    options = {"plain": {}, "causal": {"causal": "top_left"}}.get(name) or OPTIONS.get(name, {})
-    mask = torch.ones(S, T, dtype=torch.bool).tril() if name == "causal" else None
-    if "mask" in options:
-        mask = torch.from_numpy(options["mask"])
-        # PyTorch lends bool from 2.0 on.
-        lent = mask.dtype != torch.bool or torch.__version__ >= "2"
-        options = {"mask": mask if lent else mask.byte()}
-    q, k, v, dy = (torch.from_numpy(x).to(getattr(torch, dtype)) for x in tensors())
-    exact = [x.double().requires_grad_() for x in (q, k, v)]
-    expected = exact_attention(*exact, mask, options.get("scale", 1 / math.sqrt(D)))
-    gradients = torch.autograd.grad(expected, exact, dy.double())
-    dst, lse = libnorm.attention(q, k, v, return_lse=True, **options)
-    own = libnorm.attention_backward(dy, q, k, v, dst, lse, **options)
-    assert all(type(x) is torch.Tensor and x.dtype == q.dtype for x in (dst, *own))
-    near(dst.double().numpy(), expected.detach().numpy(), ALLOWED[dtype])
-    for actual, wanted in zip(own, gradients):
-        near(actual.double().numpy(), wanted.numpy(), 8 * ALLOWED[dtype])
+
+def pairs():
+    """The names of options that can be combined, as pairs."""
+
+    def fit(first, second):
+        both = OPTIONS[first].keys() & OPTIONS[second].keys()
+        return not both or both == {"causal"} and OPTIONS[first]["causal"] == OPTIONS[second]["causal"]
+
+    return [f"{first}-{second}" for first, second in itertools.combinations(OPTIONS, 2) if fit(first, second)]
+
+
+@pytest.mark.torch
+@needs_torch
+@pytest.mark.parametrize("names", pairs())
+def test_pairs_of_options_against_autograd(names):
+    first, second = names.split("-")
+    check_against_autograd(**{**OPTIONS[first], **OPTIONS[second]})
+
+
+@pytest.mark.torch
+@needs_torch
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("name", OPTIONS)
+def test_groups_against_autograd(groups, name):
+    """Heads of queries that share keys and values: all of them, two, none."""
+    check_against_autograd(groups=groups, **OPTIONS[name])
 
 
 @pytest.mark.torch
 @needs_torch
 def test_every_option_against_autograd():
-    """Soft cap, sinks, slopes and a window, written in PyTorch."""
-    import torch
-
-    q, k, v, dy = (torch.from_numpy(x) for x in tensors())
-    sinks, slopes = torch.from_numpy(SLOPES - 0.2), torch.from_numpy(SLOPES)
-    own = {"soft_cap": 0.75, "window": ("before_self", 5), "causal": "bottom_right", "sinks": sinks}
-    dst, lse = libnorm.attention(q, k, v, alibi_slopes=slopes, return_lse=True, **own)
-    gradients = libnorm.attention_backward(dy, q, k, v, dst, lse, alibi_slopes=slopes, **own)
-    exact = [x.double().requires_grad_() for x in (q, k, v, sinks)]
-    keys, values = (x.repeat_interleave(H // G, 1) for x in exact[1:3])
-    score = 0.75 * torch.tanh(exact[0] @ keys.mT / math.sqrt(D) / 0.75)
-    distance = torch.arange(T) - torch.arange(S)[:, None] - (T - S)
-    score = score + slopes.double()[:, None, None] * distance
-    score = score.masked_fill((distance > 0) | (distance < -5), -math.inf)
-    score = torch.cat([score, exact[3][:, None, None].expand(B, H, S, 1)], -1)
-    expected = torch.softmax(score, -1)[..., :-1] @ values
-    wanted = torch.autograd.grad(expected, exact, dy.double())
-    near(dst.numpy(), expected.detach().numpy(), ALLOWED["float32"])
-    assert len(gradients) == 4
-    for actual, wanted in zip(gradients, wanted):
-        near(actual.numpy(), wanted.numpy(), 16 * ALLOWED["float32"])
+    names = ("soft_cap", "sinks", "alibi", "added", "lengths", "first_keys")
+    check_against_autograd(**{key: value for name in names for key, value in OPTIONS[name].items()})
 
 
 @pytest.mark.torch
