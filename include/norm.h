@@ -446,10 +446,11 @@ NORM_API norm_status_t norm_primitive_attr_set_rounding(
  *               dst f8_e4m3 or f8_e5m2
  *
  * M is the largest value of dst's type: 127, 255, 448, 57344. The scale of a group of
- * zeros is 1. Elements are y * (1/scale) in f32, saturated and rounded to nearest
- * even. If dst is u8 and has zero points (s32, the same mask and groups), they are
- * also written: scale = (max(y, 0) - min(y, 0)) / 255, zero point = round(-min(y, 0)
- * / scale). */
+ * zeros is 1. In f8_e4m3 the scale of other finite groups is at least 2^-9 and at most
+ * 448: larger results saturate. Elements are y * (1/scale) in f32, saturated and
+ * rounded to nearest even. If dst is u8 and has zero points (s32, the same mask and
+ * groups), they are also written: scale = (max(y, 0) - min(y, 0)) / 255, zero point =
+ * round(-min(y, 0) / scale), at most 255. */
 NORM_API norm_status_t norm_primitive_attr_set_scales_mask(
         norm_primitive_attr_t attr, int arg, int mask);
 /* The second form: with a data type and groups. */

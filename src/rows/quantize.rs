@@ -95,7 +95,11 @@ fn scale_of(mode: QuantizationMode, most: f32, largest: f32) -> f32 {
     if biased == 0 { f32::MIN_POSITIVE / 2.0 } else { f32::from_bits(biased << 23) }
 }
 
-/// Rounds a scale to its type and stores it; 1 for a group of zeros, or if the reciprocal would overflow.
+/// The smallest and the largest scale of f8_e4m3: its smallest subnormal and its largest finite number.
+const E4M3_SCALES: (f32, f32) = (1.0 / 512.0, 448.0);
+
+/// Rounds the scale of a group whose largest magnitude is `most` to its type and stores it; 1 for a group of zeros, or
+/// if the reciprocal would overflow. Scales of f8_e4m3, which would often be 0 or NaN, stay within its numbers.
 ///
 /// # Safety
 /// There is room for it.
@@ -103,14 +107,14 @@ fn scale_of(mode: QuantizationMode, most: f32, largest: f32) -> f32 {
 unsafe fn store_scale(
     (data_type, scales): (DataType, *mut u8),
     at: usize,
-    scale: f32,
-    is_zero: bool,
+    mut scale: f32,
+    most: f32,
 ) -> f32 {
     macro_rules! stored {
         ($data_type:expr) => {{
             write_scalar($data_type, scales, at, scale);
             let rounded = read_scalar($data_type, scales, at);
-            if is_zero || (1.0 / rounded).is_infinite() {
+            if most == 0.0 || (1.0 / rounded).is_infinite() {
                 write_scalar($data_type, scales, at, 1.0);
                 return 1.0;
             }
@@ -121,7 +125,14 @@ unsafe fn store_scale(
     unsafe {
         match data_type {
             DataType::E8m0 => stored!(DataType::E8m0),
-            DataType::F8E4m3 => stored!(DataType::F8E4m3),
+            DataType::F8E4m3 => {
+                if most.is_finite() {
+                    let (least, greatest) = E4M3_SCALES;
+                    scale = if scale > greatest { greatest } else { scale };
+                    scale = if scale < least { least } else { scale };
+                }
+                stored!(DataType::F8E4m3)
+            }
             _ => stored!(DataType::F32),
         }
     }
@@ -223,7 +234,7 @@ unsafe fn quantize_row<S: Simd>(row: &Row<'_>) {
             let scales = (row.scale_type, row.scales);
             if row.zero_points.is_null() {
                 let scale = scale_of(row.mode, most, row.largest);
-                let factor = 1.0 / store_scale(scales, at, scale, most == 0.0);
+                let factor = 1.0 / store_scale(scales, at, scale, most);
                 if row.integers.is_null() {
                     divide(values, row.group, factor, row.limit);
                 } else {
@@ -243,9 +254,12 @@ unsafe fn quantize_row<S: Simd>(row: &Row<'_>) {
                     high = if x > high { x } else { high };
                 }
                 let range = if most.is_nan() { most } else { high - low };
-                let factor = 1.0 / store_scale(scales, at, range / row.largest, range == 0.0);
-                // Rounds to nearest even; the value is at most 255.
-                let zero = (-low * factor + TO_INTEGER) - TO_INTEGER;
+                let factor = 1.0 / store_scale(scales, at, range / row.largest, most);
+                // The quotient is at most 255 unless the scale was rounded down or is the largest of its type.
+                let zero = -low * factor;
+                let zero = if zero > row.largest { row.largest } else { zero };
+                // Rounds to nearest even.
+                let zero = (zero + TO_INTEGER) - TO_INTEGER;
                 // NaN converts to 0.
                 row.zero_points.add(at).write_unaligned(zero as i32);
                 let zero = if zero.is_nan() { 0.0 } else { zero };
@@ -327,7 +341,7 @@ impl RowScale {
         let (most, largest) = (f32::from_bits(most), largest(self.data_type));
         let rough = scale_of(QuantizationMode::DynamicFp, most, largest);
         // SAFETY: guaranteed by the caller.
-        1.0 / unsafe { store_scale((DataType::F32, scale), 0, rough, most == 0.0) }
+        1.0 / unsafe { store_scale((DataType::F32, scale), 0, rough, most) }
     }
 
     /// Turns the elements of a part into values of the quantized type before rounding.

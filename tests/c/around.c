@@ -145,6 +145,47 @@ static void compare_dynamic(norm_dim_t group) {
     MUST(norm_primitive_attr_destroy(attr));
 }
 
+/* Scales of f8_e4m3 for rows whose results are `size` times larger, and for a row with an
+ * infinity. */
+static void compare_f8_scales(float size, unsigned char want) {
+    const int ids[] = {NORM_ARG_SRC, NORM_ARG_DST, NORM_ARG_VARIANCE, NORM_ARG_SCALE,
+            NORM_ARG_ATTR_SCALES | NORM_ARG_DST};
+    static signed char codes[COUNT];
+    static float rows_of_src[COUNT], sizes[COLS];
+    unsigned char scales[ROWS];
+    void *const data[] = {rows_of_src, codes, variance, sizes, scales};
+    const norm_dims_t groups = {1, COLS};
+    norm_primitive_attr_t attr = attributes();
+    norm_memory_desc_t rows = rows_of(norm_f32), bytes = rows_of(norm_s8);
+    norm_primitive_desc_t pd = NULL;
+    memcpy(rows_of_src, src, sizeof src);
+    rows_of_src[COLS] = INFINITY;
+    for (int c = 0; c < COLS; ++c)
+        sizes[c] = size;
+    MUST(norm_primitive_attr_set_scales_v3(attr, NORM_ARG_DST, 3, 2, groups, norm_f8_e4m3, 0,
+            norm_quantization_mode_dynamic_fp));
+    MUST(forward(&pd, rows, bytes, norm_rms_norm | norm_use_scale, attr));
+    execute(pd, 5, ids, data);
+    const double scale_of_row = element_get(norm_f8_e4m3, &want, 0);
+    int wrong = 0;
+    for (int r = 0; r < ROWS; ++r) {
+        double squares = 0;
+        for (int c = 0; c < COLS; ++c)
+            squares += (double)src[r * COLS + c] * src[r * COLS + c];
+        const double factor = size / sqrt(squares / COLS + epsilon) / scale_of_row;
+        wrong += scales[r] != (r == 1 ? 0x7F : want);
+        for (int c = 0; r != 1 && c < COLS; ++c) {
+            const double code = fmax(-128, fmin(src[r * COLS + c] * factor, 127));
+            wrong += fabs(codes[r * COLS + c] - code) > 0.5001;
+        }
+    }
+    EXPECT(wrong == 0);
+    MUST(norm_primitive_desc_destroy(pd));
+    MUST(norm_memory_desc_destroy(rows));
+    MUST(norm_memory_desc_destroy(bytes));
+    MUST(norm_primitive_attr_destroy(attr));
+}
+
 static void attributes_are_kept(void) {
     norm_primitive_attr_t attr = attributes(), copy = NULL;
     norm_memory_desc_t f32 = rows_of(norm_f32), bf16 = rows_of(norm_bf16);
@@ -297,6 +338,9 @@ static void run_level(void) {
     }
     compare_dynamic(1);
     compare_dynamic(COLS);
+    /* The smallest number of the type, and the largest. */
+    compare_f8_scales(0.046f, 0x01);
+    compare_f8_scales(1e5f, 0x7E);
 }
 
 int main(void) {

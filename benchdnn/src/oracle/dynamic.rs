@@ -9,9 +9,10 @@
 //! element         y * (1/scale) + zero point, rounded and saturated
 //! ```
 //!
-//! A scale of 0 becomes 1. `y` has the error of f32 arithmetic, so a scale lies in an interval: it
-//! is one value in most cases and two neighbours near a boundary. An element is checked against all
-//! scales of that interval, which leaves it one value, or two next to a boundary.
+//! A scale of 0 becomes 1, and scales of f8_e4m3 for finite values other than 0 stay within its numbers. `y` has the
+//! error of f32 arithmetic, so a scale lies in an interval: it is one value in most cases and two neighbours near a
+//! boundary. An element is checked against all scales of that interval, which leaves it one value, or two next to a
+//! boundary.
 
 use super::estimate::Estimate;
 use super::post_ops::ulp;
@@ -20,6 +21,8 @@ use rayon::prelude::*;
 
 /// The exponent of the smallest scale of e8m0.
 const LOWEST_POWER: f64 = -127.0;
+/// The smallest scale of f8_e4m3.
+const LOWEST_E4M3: f64 = 1.0 / 512.0;
 
 /// How scales are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,9 +131,15 @@ impl Problem {
     }
 
     fn scales(&self, values: &[Estimate]) -> Interval {
-        let round = |x: f64| {
-            let scale = self.scale_type.round(DataType::F32.round(x));
-            if scale == 0.0 { 1.0 } else { scale }
+        let finite = DataType::F32.round(Self::magnitude(values).high).is_finite();
+        let round = |x: f64| match self.scale_type {
+            _ if x == 0.0 => 1.0,
+            DataType::F8E4m3 if finite => DataType::F8E4m3
+                .round(DataType::F32.round(x).clamp(LOWEST_E4M3, DataType::F8E4m3.largest())),
+            scale_type => {
+                let scale = scale_type.round(DataType::F32.round(x));
+                if scale == 0.0 { 1.0 } else { scale }
+            }
         };
         let largest = self.data_type.largest();
         match self.kind {
@@ -230,10 +239,22 @@ mod tests {
             assert_eq!(all.scales[0], Estimate::exact(1.0), "{kind:?}");
             assert_eq!(all.elements, [Estimate::exact(0.0); 2], "{kind:?}");
         }
-        // A tiny value has a scale that f8_e4m3 rounds to 0.
+    }
+
+    /// Scales that f8_e4m3 would round to 0 or to NaN.
+    #[test]
+    fn scales_of_f8_e4m3_are_limited() {
         let all = run(Kind::Largest, DataType::F8E4m3, DataType::F8E4m3, &[0.25, 0.125]);
-        assert_eq!(all.scales[0], Estimate::exact(1.0));
-        assert!((all.elements[0].value - 0.25).abs() < 1e-6);
+        assert_eq!(all.scales[0], Estimate::exact(1.0 / 512.0));
+        assert!((all.elements[0].value - 128.0).abs() < 1e-4);
+        let all = run(Kind::Largest, DataType::S8, DataType::F8E4m3, &[1e5, 4480.0]);
+        assert_eq!(all.scales[0], Estimate::exact(448.0));
+        let elements: Vec<f64> =
+            all.elements.iter().map(|element| DataType::S8.round(element.value)).collect();
+        assert_eq!(elements, [127.0, 10.0]);
+        let all = run(Kind::Range, DataType::U8, DataType::F8E4m3, &[-0.01, 0.02]);
+        assert_eq!(all.scales[0], Estimate::exact(1.0 / 512.0));
+        assert_eq!(all.zero_points, [Estimate::exact(5.0)]);
     }
 
     #[test]
