@@ -840,7 +840,8 @@ NORM_API norm_status_t norm_layer_normalization_forward_primitive_desc_create_v2
  *                post-operations
  * hint_fwd_pd    may be NULL; otherwise a forward layer normalization with the same
  *                dimensions, flags, epsilon, residual, gate and partial norm, and of kind
- *                norm_forward_training unless use_global_stats is set. (A library
+ *                norm_forward_training unless use_global_stats is set. The types of
+ *                residual, sum and gate are compared, not their layouts. (A library
  *                with oneDNN's names compares the attributes and the flags from
  *                bit 24 on)
  *

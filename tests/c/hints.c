@@ -8,27 +8,40 @@
 enum { ROWS = 4, COLS = 8 };
 
 static norm_engine_t engine;
-static norm_memory_desc_t rows;
+static norm_memory_desc_t rows, half;
 
 typedef struct {
     norm_prop_kind_t kind;
     float epsilon;
     unsigned flags;
+    /* RESIDUAL and what differs from f32 tensors, or 0. */
     int residual;
+    norm_residual_rounding_t rounding;
     /* 0 for none, else alpha. */
     float gate;
+    int gate_is_half;
     norm_dim_t partial;
 } problem_t;
 
-static const problem_t plain = {norm_forward_training, 1e-5f, norm_rms_norm, 0, 0, 0};
+enum { RESIDUAL = 1, HALF_RESIDUAL = 2, HALF_SUM = 4, NO_SUM = 8 };
+
+static const problem_t plain = {norm_forward_training, 1e-5f, norm_rms_norm, 0,
+        norm_residual_rounded, 0, 0, 0};
+
+static norm_memory_desc_t sum_of(const problem_t *p) {
+    if (p->residual & NO_SUM) return NULL;
+    return p->residual & HALF_SUM ? half : rows;
+}
 
 static norm_primitive_attr_t attributes(const problem_t *p) {
     norm_primitive_attr_t attr = NULL;
     MUST(norm_primitive_attr_create(&attr));
     if (p->residual)
-        MUST(norm_primitive_attr_set_residual(attr, rows, rows, norm_residual_rounded));
+        MUST(norm_primitive_attr_set_residual(
+                attr, p->residual & HALF_RESIDUAL ? half : rows, sum_of(p), p->rounding));
     if (p->gate != 0)
-        MUST(norm_primitive_attr_set_gate(attr, rows, norm_eltwise_swish, p->gate));
+        MUST(norm_primitive_attr_set_gate(
+                attr, p->gate_is_half ? half : rows, norm_eltwise_swish, p->gate));
     MUST(norm_primitive_attr_set_partial_norm(attr, p->partial));
     return attr;
 }
@@ -94,6 +107,37 @@ static void other_problems_are_refused(void) {
     third = other;
     third.gate = 2;
     differ(other, third, "the gate's function", "the gate's function");
+    third = other;
+    third.gate_is_half = 1;
+    differ(other, third, "the gate is bf16, but hint_fwd_pd was created with f32",
+            "the gate is f32, but hint_fwd_pd was created with bf16");
+}
+
+/* Backward reads the sum that forward stored, and statistics of what forward
+ * normalized. */
+static void other_residuals_are_refused(void) {
+    problem_t other = plain, third = plain;
+    other.residual = RESIDUAL;
+    third.residual = RESIDUAL | HALF_RESIDUAL;
+    differ(other, third, "the residual is bf16, but hint_fwd_pd was created with f32",
+            "the residual is f32, but hint_fwd_pd was created with bf16");
+    third = other;
+    third.rounding = norm_residual_exact;
+    differ(other, third, "a residual that is exact, but hint_fwd_pd was created with rounded",
+            "a residual that is rounded, but hint_fwd_pd was created with exact");
+    for (int groups = 0; groups <= 2; groups += 2) {
+        /* As src of backward, the sum is f32. */
+        third.residual = RESIDUAL | HALF_SUM;
+        EXPECT(backward(&third, &other, groups) == norm_invalid_arguments);
+        EXPECT(strstr(norm_get_last_error(),
+                       "the sum is f32, but hint_fwd_pd was created with bf16")
+                != NULL);
+        third.residual = RESIDUAL | NO_SUM;
+        EXPECT(backward(&third, &other, groups) == norm_invalid_arguments);
+        EXPECT(strstr(norm_get_last_error(),
+                       "the sum is f32, but hint_fwd_pd was created with none")
+                != NULL);
+    }
 }
 
 /* Inference stores no statistics. Statistics that both directions get are allowed. */
@@ -129,10 +173,13 @@ int main(void) {
     const norm_dim_t dims[] = {ROWS, COLS};
     MUST(norm_engine_create(&engine, norm_cpu, 0));
     MUST(norm_memory_desc_create_with_tag(&rows, 2, dims, norm_f32, norm_ab));
+    MUST(norm_memory_desc_create_with_tag(&half, 2, dims, norm_bf16, norm_ab));
     other_problems_are_refused();
+    other_residuals_are_refused();
     inference_is_refused();
     other_dimensions_are_refused();
     MUST(norm_memory_desc_destroy(rows));
+    MUST(norm_memory_desc_destroy(half));
     MUST(norm_engine_destroy(engine));
     return expect_summary("hints");
 }

@@ -2,8 +2,8 @@
 
 use super::Flags;
 use crate::error::{Error, Result};
-use crate::primitive::{Around, Gate, PropKind};
-use crate::tensor::MemoryDesc;
+use crate::primitive::{Around, Gate, PropKind, Residual};
+use crate::tensor::{DataType, MemoryDesc};
 
 /// What backward compares.
 pub(crate) struct Hint<'a> {
@@ -71,6 +71,12 @@ impl Hint<'_> {
                 )));
             }
         }
+        if let [Some(ours), Some(theirs)] = [around, forward].map(|a| a.residual.as_deref()) {
+            check_residual(ours, theirs)?;
+        }
+        if let [Some(ours), Some(theirs)] = [around, forward].map(|a| a.gate.as_deref()) {
+            check_gate(ours, theirs)?;
+        }
         if let (Some(ours), Some(theirs)) = (around.partial, forward.partial)
             && ours != theirs
         {
@@ -78,13 +84,43 @@ impl Hint<'_> {
                 "attr: a partial norm of {ours} elements, but hint_fwd_pd was created with {theirs}"
             )));
         }
-        let function = |gate: &Gate| (gate.algorithm, gate.alpha.to_bits());
-        let gates = [around, forward].map(|around| around.gate.as_deref().map(function));
-        if gates[0] != gates[1] {
-            return Err(Error::invalid(
-                "attr: the gate's function is not that with which hint_fwd_pd was created",
-            ));
-        }
         Ok(())
     }
+}
+
+/// What forward stored as the sum must be what backward reads. Layouts may differ.
+fn check_residual(ours: &Residual, theirs: &Residual) -> Result<()> {
+    let [our_sum, their_sum] = [ours, theirs].map(|residual| residual.sum.as_ref());
+    check_type("residual", Some(&ours.desc), Some(&theirs.desc))?;
+    check_type("sum", our_sum, their_sum)?;
+    if ours.rounding != theirs.rounding {
+        return Err(Error::invalid(format_args!(
+            "attr: a residual that is {}, but hint_fwd_pd was created with {}; pass the attributes that it has",
+            ours.rounding.name(),
+            theirs.rounding.name()
+        )));
+    }
+    Ok(())
+}
+
+fn check_gate(ours: &Gate, theirs: &Gate) -> Result<()> {
+    check_type("gate", Some(&ours.desc), Some(&theirs.desc))?;
+    let function = |gate: &Gate| (gate.algorithm, gate.alpha.to_bits());
+    if function(ours) != function(theirs) {
+        return Err(Error::invalid(
+            "attr: the gate's function is not that with which hint_fwd_pd was created",
+        ));
+    }
+    Ok(())
+}
+
+fn check_type(name: &str, ours: Option<&MemoryDesc>, theirs: Option<&MemoryDesc>) -> Result<()> {
+    let [ours, theirs] = [ours, theirs].map(|desc| desc.and_then(MemoryDesc::data_type));
+    if ours == theirs {
+        return Ok(());
+    }
+    let [ours, theirs] = [ours, theirs].map(|found| found.map_or("none", DataType::name));
+    Err(Error::invalid(format_args!(
+        "attr: the {name} is {ours}, but hint_fwd_pd was created with {theirs}; pass the attributes that it has"
+    )))
 }
