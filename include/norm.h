@@ -536,11 +536,12 @@ NORM_API norm_status_t norm_primitive_attr_get_gate(
         norm_alg_kind_t *alg_kind, float *alpha);
 /* RMS normalization by the mean square of the first `elements` of each row (pRMSNorm,
  * Zhang and Sennrich 2019; layer and group normalization; not in oneDNN). The whole
- * row is normalized. 0, the default, means the whole row. When a primitive descriptor
- * is created, more elements than a row has, or a missing norm_rms_norm, is
- * norm_invalid_arguments. In group normalization a row is a group in the logical
- * order of its channels and positions, whatever the layout: the first elements are
- * those of its first channels, and parts of a channel are norm_unimplemented. */
+ * row is normalized. 0, the default, means the whole row: it removes the attribute. A
+ * negative number is norm_invalid_arguments. So is, when a primitive descriptor is
+ * created, more elements than a row has, or a missing norm_rms_norm. In group
+ * normalization a row is a group in the logical order of its channels and positions,
+ * whatever the layout: the first elements are those of its first channels, and parts
+ * of a channel are norm_unimplemented. */
 NORM_API norm_status_t norm_primitive_attr_set_partial_norm(
         norm_primitive_attr_t attr, norm_dim_t elements);
 /* The number of elements; 0 for the whole row. */

@@ -297,7 +297,7 @@ public:
         gate = its != nullptr ? memory::desc::copy_of(its) : memory::desc();
         of = static_cast<algorithm>(alg);
     }
-    // The mean square is taken over the first elements of each row; 0 for all.
+    // The mean square is taken over the first elements of each row; 0, the default, for all.
     void set_partial_norm(memory::dim elements) {
         check(norm_primitive_attr_set_partial_norm(get(), elements));
     }

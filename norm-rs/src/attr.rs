@@ -217,7 +217,7 @@ impl Attr {
         check(unsafe { sys::norm_primitive_attr_set_gate(attr, gate, kind, alpha) })
     }
 
-    /// RMS normalization by the mean square of the first `elements` of each row; 0 means all.
+    /// RMS normalization by the mean square of the first `elements` of each row; 0, the default, means all.
     ///
     /// # Errors
     /// None in practice. More elements than a row has are an error of the primitive.

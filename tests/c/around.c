@@ -214,6 +214,13 @@ static void attributes_are_kept(void) {
     EXPECT(elements == 20);
     MUST(norm_primitive_attr_set_residual(copy, NULL, NULL, norm_residual_rounded));
     MUST(norm_primitive_attr_set_gate(copy, NULL, norm_alg_kind_undef, 0));
+    MUST(norm_primitive_attr_set_partial_norm(copy, 0));
+    MUST(norm_primitive_attr_get_partial_norm(copy, &elements));
+    EXPECT(elements == 0);
+    /* Without rms_norm, a partial norm would be refused. */
+    norm_primitive_desc_t pd = NULL;
+    MUST(forward(&pd, f32, f32, 0, copy));
+    MUST(norm_primitive_desc_destroy(pd));
     MUST(norm_primitive_attr_get_residual(copy, &first, &second, &rounding));
     EXPECT(first == NULL && second == NULL);
     MUST(norm_primitive_attr_get_gate(copy, &first, NULL, NULL));
