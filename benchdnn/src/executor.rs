@@ -127,6 +127,8 @@ pub struct Explainable<'a> {
     pub epsilon: f32,
     /// Whether there is no mean.
     pub rms_norm: bool,
+    /// Whether 1 is added to scale.
+    pub plus_one: bool,
 }
 
 /// A problem with a chosen implementation.

@@ -123,9 +123,9 @@ pub trait Problem: fmt::Debug {
         Vec::new()
     }
 
-    /// The data for `--explain`; `None` if the operation is not a normalization of rows.
-    fn explained(&self) -> Option<Explained> {
-        None
+    /// The data for `--explain`, or a sentence about why the library cannot explain the problem.
+    fn explained(&self) -> Result<Explained, String> {
+        Err("the operation does not normalize rows".to_owned())
     }
 
     /// The gradients that `--check=grad` checks, or a sentence about why there are none.
@@ -353,12 +353,16 @@ pub struct Excerpt {
 pub struct Explained {
     /// The argument with the rows.
     pub src: i32,
+    /// What is added to them, and the type that the sum is rounded to.
+    pub added: Option<(i32, DataType)>,
     /// The factor per column, if there is one.
     pub scale: Option<i32>,
     /// Added under the root.
     pub epsilon: f32,
     /// Whether there is no mean.
     pub rms_norm: bool,
+    /// Whether 1 is added to the factors.
+    pub plus_one: bool,
 }
 
 /// A backward problem and the forward one whose gradients it computes.

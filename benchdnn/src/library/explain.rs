@@ -43,13 +43,15 @@ pub(super) fn explain(
     explainable: &Explainable<'_>,
 ) -> Result<String, Refusal> {
     let functions = Explain::of(connection)?;
-    let &Explainable { dims, data_type, elements, scale, epsilon, rms_norm } = explainable;
+    let &Explainable { dims, data_type, elements, scale, epsilon, .. } = explainable;
     let (_src_buffer, src) = tensor(connection, dims, data_type, elements)?;
     let cols = &dims[dims.len().saturating_sub(1)..];
     let scale = scale.map(|(data_type, elements)| tensor(connection, cols, data_type, elements));
     let scale = scale.transpose()?;
     let weights = scale.as_ref().map_or(ptr::null(), |(_, memory)| memory.raw().cast_const());
-    let flags = if rms_norm { norm_rms_norm } else { norm_normalization_flags_none };
+    let given =
+        [(explainable.rms_norm, norm_rms_norm), (explainable.plus_one, norm_scale_plus_one)];
+    let flags = given.iter().filter(|(is_set, _)| *is_set).fold(0, |all, (_, flag)| all | flag);
     // SAFETY: the structures only have numbers, for which 0 is valid.
     let (mut found, mut remedies): (norm_explanation_t, [norm_remedy_t; NORM_REMEDIES as usize]) =
         unsafe { (zeroed(), zeroed()) };

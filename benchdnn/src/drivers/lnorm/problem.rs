@@ -17,7 +17,7 @@ use crate::normalization::{
 };
 use crate::oracle::lnorm::Flags;
 use crate::problem::{Data, Expected, Explained, Gradients, Key, Problem, Slices, Spec};
-use crate::steps::{ResidualTag, StepShape, Steps, text};
+use crate::steps::{Partial, Residual, ResidualTag, StepShape, Steps, text};
 use crate::tensor::{Layout, Tag};
 use norm_sys::*;
 use std::ops::RangeInclusive;
@@ -367,10 +367,30 @@ impl Problem for LnormProblem {
         })
     }
 
-    fn explained(&self) -> Option<Explained> {
-        let (epsilon, rms_norm) = (self.epsilon, self.flags.rms_norm);
-        let scale = self.flags.scale.then_some(NORM_ARG_SCALE);
-        Some(Explained { src: NORM_ARG_SRC, scale, epsilon, rms_norm })
+    fn explained(&self) -> Result<Explained, String> {
+        let unknown = [
+            (self.flags.gate(), "gate", "--gate and its flag"),
+            (self.steps.partial != Partial::Whole, "partial norm", "--partial"),
+            (self.flags.global_stats, "given statistics", "the flag G"),
+        ];
+        if let Some((_, what, option)) = unknown.into_iter().find(|(is_set, ..)| *is_set) {
+            return Err(format!("norm_explain knows no {what}: leave out {option}"));
+        }
+        // In backward, src is the stored sum.
+        let residual = self.steps.residual.filter(|_| self.direction.is_forward());
+        let normalized = |residual: Residual| match residual.exact {
+            true => DataType::F32,
+            false => residual.stored(),
+        };
+        let Flags { rms_norm, plus_one, scale, .. } = self.flags;
+        Ok(Explained {
+            src: NORM_ARG_SRC,
+            added: residual.map(|residual| (NORM_ARG_RESIDUAL, normalized(residual))),
+            scale: scale.then_some(NORM_ARG_SCALE),
+            epsilon: self.epsilon,
+            rms_norm,
+            plus_one,
+        })
     }
 
     fn gradients(&self) -> Result<Gradients, String> {
