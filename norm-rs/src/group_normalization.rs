@@ -36,7 +36,7 @@ use crate::error::Result;
 use crate::handle::Handle;
 use crate::layer_normalization::any_like;
 use crate::memory_desc::MemoryDesc;
-use crate::primitive::{Primitive, PropKind};
+use crate::primitive::{Call, Primitive, PropKind};
 use crate::stream::Stream;
 
 pub use crate::layer_normalization::{BackwardArgs, DEFAULT_EPSILON, Flags, ForwardArgs};
@@ -126,6 +126,15 @@ impl<'b> ForwardBuilder<'b> {
 /// norm.execute(&Stream::new(&engine)?, ForwardArgs::new(&src, &mut dst))?;
 /// assert_eq!(dst.as_slice::<f32>()?, [-1.0, 1.0, -1.0, 1.0, 1.0, 1.0, -1.0, -1.0]);
 ///
+/// // With other primitives in one parallel region, here a second norm of the same source.
+/// let others = Forward::inference(&engine, &desc, 1).epsilon(0.0).build()?;
+/// let mut other = Memory::new(&engine, &desc)?;
+/// Stream::new(&engine)?.execute_many(&[
+///     norm.with(ForwardArgs::new(&src, &mut dst))?,
+///     others.with(ForwardArgs::new(&src, &mut other))?,
+/// ])?;
+/// assert_eq!(other.as_slice::<f32>()?[4..6], other.as_slice::<f32>()?[5..6].repeat(2));
+///
 /// let error = Forward::inference(&engine, &desc, 3).build().unwrap_err();
 /// assert!(error.to_string().contains("3 groups do not divide 4 channels"));
 /// # Ok::<(), norm_rs::Error>(())
@@ -178,6 +187,14 @@ impl Forward {
     /// As [`Primitive::execute`].
     pub fn execute(&self, stream: &Stream<'_>, args: ForwardArgs<'_>) -> Result<()> {
         self.primitive.execute(stream, args.0)
+    }
+
+    /// This primitive with arguments, for [`Stream::execute_many`].
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute).
+    pub fn with<'x>(&'x self, args: ForwardArgs<'x>) -> Result<Call<'x>> {
+        self.primitive.with(args.0)
     }
 
     /// The primitive: descriptors of the arguments, name of the implementation, scratchpad.
@@ -325,6 +342,14 @@ impl Backward {
     /// As [`Primitive::execute`].
     pub fn execute(&self, stream: &Stream<'_>, args: BackwardArgs<'_>) -> Result<()> {
         self.primitive.execute(stream, args.0)
+    }
+
+    /// This primitive with arguments, for [`Stream::execute_many`].
+    ///
+    /// # Errors
+    /// As [`execute`](Self::execute).
+    pub fn with<'x>(&'x self, args: BackwardArgs<'x>) -> Result<Call<'x>> {
+        self.primitive.with(args.0)
     }
 
     /// The primitive: descriptors of the arguments, name of the implementation, scratchpad.

@@ -1,8 +1,8 @@
 //! Several primitives in one call.
 
 use norm_rs::layer_normalization::{Backward, BackwardArgs, Flags, Forward, ForwardArgs};
-use norm_rs::softmax;
 use norm_rs::{Engine, ErrorKind, Memory, MemoryDesc, Stream, bf16};
+use norm_rs::{group_normalization, softmax};
 
 use crate::data::*;
 
@@ -63,6 +63,38 @@ fn together_as_one_by_one() {
         }
     }
     stream.execute_many(&[]).unwrap();
+}
+
+/// Both directions of a group normalization.
+#[test]
+fn group_normalizations_together() {
+    use group_normalization::{Backward, Forward};
+    let engine = Engine::cpu().unwrap();
+    let stream = Stream::new(&engine).unwrap();
+    let (desc, shape, flags) = (dense::<f32>(&[4, 6, 35]), [4, 6, 35], Flags::RMS_NORM);
+    let src = memory(&engine, &shape, &numbers::<f32>(6, 4 * 6 * 35, -2.0, 2.0));
+    let variance = memory(&engine, &[4, 3], &numbers::<f32>(7, 12, 0.5, 2.0));
+    let forward = Forward::inference(&engine, &desc, 3).flags(flags).build().unwrap();
+    let backward = Backward::data(&engine, &desc, 3).flags(flags).build().unwrap();
+    let outputs = || [&desc, &desc].map(|desc| Memory::new(&engine, desc).unwrap());
+
+    let [mut dst, mut diff] = outputs();
+    forward.execute(&stream, ForwardArgs::new(&src, &mut dst)).unwrap();
+    let args = BackwardArgs::new(&src, &src, &mut diff).variance(&variance);
+    backward.execute(&stream, args).unwrap();
+    let [mut their_dst, mut their_diff] = outputs();
+    let args = BackwardArgs::new(&src, &src, &mut their_diff).variance(&variance);
+    stream
+        .execute_many(&[
+            forward.with(ForwardArgs::new(&src, &mut their_dst)).unwrap(),
+            backward.with(args).unwrap(),
+        ])
+        .unwrap();
+    for (one, other) in [(&dst, &their_dst), (&diff, &their_diff)] {
+        assert_eq!(bits(&elements::<f32>(one)), bits(&elements::<f32>(other)));
+    }
+    let error = backward.with(BackwardArgs::new(&src, &src, &mut diff)).unwrap_err();
+    assert_eq!(error.argument(), Some("variance"));
 }
 
 /// A call is checked when it is made.
