@@ -17,6 +17,7 @@ extern "C" {
  *   NORM_ARG_GATE, NORM_ARG_DIFF_GATE          below
  *   norm_residual_rounding_t                   below
  *   NORM_ARG_SOFTMAX_STATS                     norm_rows.h
+ *   norm_softmax_accurate_inf_as_zero          norm_alg_kind_t
  *   norm_scale_plus_one, norm_round_before_scale, norm_gate_output,
  *   norm_gate_input                            norm_normalization_flags_t
  *   norm_gated                                 norm_primitive_kind_t

@@ -50,3 +50,37 @@ fn bindings_match_the_header() {
         "norm.h changed: run NORM_BLESS=1 cargo test -p norm-sys"
     );
 }
+
+/// The constants whose values are in the range of this library's own: type and name.
+fn own_values(bindings: &str) -> Vec<(&str, &str)> {
+    let constants: Vec<(&str, &str, i64)> = bindings
+        .lines()
+        .filter_map(|line| {
+            let (name, rest) = line.strip_prefix("pub const ")?.split_once(": ")?;
+            let (kind, value) = rest.strip_suffix(';')?.split_once(" = ")?;
+            Some((kind, name, value.parse().ok()?))
+        })
+        .collect();
+    let own = 0x0100_0000;
+    // Where oneDNN has enumerators of the type, each own one is listed, otherwise their type.
+    let shared = |kind: &str| constants.iter().any(|(k, _, v)| *k == kind && (1..own).contains(v));
+    constants
+        .iter()
+        .filter(|(_, _, value)| *value >= own)
+        .map(|(kind, name, _)| if shared(kind) { (*name, *name) } else { (*kind, *name) })
+        .collect()
+}
+
+#[test]
+fn own_values_are_listed() {
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../include/norm_own.h");
+    let header = std::fs::read_to_string(header).expect("norm_own.h is text");
+    let table = header.split("They are").nth(1).and_then(|rest| rest.split("*/").next());
+    let table = table.expect("norm_own.h has a table");
+    let listed: Vec<&str> = table.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let values = own_values(include_str!("../src/bindings.rs"));
+    assert!(values.len() > 50, "{values:?}");
+    for (entry, name) in values {
+        assert!(listed.contains(&entry), "norm_own.h does not list {entry}, of {name}");
+    }
+}
