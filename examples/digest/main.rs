@@ -1,8 +1,10 @@
-//! Prints a digest of the output bits for a table of problems (types, shapes, flags, layouts, attributes) at every level
+//! Prints a digest of the output bits for tables of problems (types, shapes, flags, layouts, attributes) at every level
 //! that the machine has: one line per problem and level. `digest LEVEL` prints only one level.
 //!
 //! Two machines, levels or versions agree if their digests are equal. `scripts/neon.sh` compares aarch64 under an
 //! emulator with this machine.
+
+mod family;
 
 use norm as _;
 use norm_sys as sys;
@@ -37,6 +39,20 @@ impl Numbers {
                 sys::norm_s8 | sys::norm_u8 => bytes.push(self.next() as u8),
                 // The mask excludes NaN and infinities.
                 sys::norm_f8_e4m3 | sys::norm_f8_e5m2 => bytes.push(self.next() as u8 & 0xb7),
+                _ => bytes.extend(x.to_le_bytes()),
+            }
+        }
+        bytes
+    }
+
+    /// Numbers between about -4 and 4, whose products are finite.
+    fn calm_bytes(&mut self, data_type: u32, count: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for _ in 0..count {
+            let x = (self.next() as i64 - (1 << 30)) as f32 / (1u32 << 28) as f32;
+            match data_type {
+                sys::norm_bf16 => bytes.extend(half::bf16::from_f32(x).to_le_bytes()),
+                sys::norm_f16 => bytes.extend(half::f16::from_f32(x).to_le_bytes()),
                 _ => bytes.extend(x.to_le_bytes()),
             }
         }
@@ -327,6 +343,7 @@ fn main() {
             continue;
         }
         print_chains(&library, name);
+        family::print(&library, name);
         for cols in (1..=130).chain([257, 301, 768, 1024, 4096, 33000]) {
             for (type_name, data_type) in [
                 ("f32", sys::norm_f32),
