@@ -41,13 +41,13 @@ NORM_API norm_status_t norm_primitive_attr_get_softmax_stats(
  *
  *   mask = number > (2^32 - 1)*p,   x becomes mask ? x * 1/(1 - p) : 0
  *
- * where p, from 0 to 1, is the probability that an element is dropped, and Philox
- * 4x32-10 generates the number from the seed, the offset and the element's row-major
- * index. So the mask does not depend on layouts or threads; it is oneDNN's, byte for
- * byte. As in oneDNN, without an offset, or if it is 0, four neighbours share a number,
- * which depends on the lowest 32 bits of the seed and of the index; with any other
- * offset, each element has its own. softmax multiplies by the scale of src before
- * dropout, and divides by that of dst after the post-operations.
+ * where p is the probability that an element is dropped, and Philox 4x32-10 generates
+ * the number from the seed, the offset and the element's row-major index. An execution
+ * refuses a p that is not from 0 to 1. The mask does not depend on layouts or threads;
+ * it is oneDNN's, byte for byte. As in oneDNN, without an offset, or if it is 0, four
+ * neighbours share a number, which depends on the lowest 32 bits of the seed and of the
+ * index; with any other offset, each element has its own. softmax multiplies by the
+ * scale of src before dropout, and divides by that of dst after the post-operations.
  *
  * mask_desc         u8, dimensions of dst, any strides or the layout `any` (as dst); if
  *                   empty, the mask is not stored

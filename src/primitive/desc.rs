@@ -1,5 +1,6 @@
 //! Primitive descriptors: an operation's problem and the implementation that runs it.
 
+use super::dropout::check_probability;
 use super::{
     Attr, MAX_POST_OPS, OpArgument, ScratchpadMode, Usage, effective_level, verbose, verbosity,
     with_scratchpad,
@@ -110,9 +111,10 @@ pub(crate) trait Op: Send + Sync {
     /// Creates an implementation. It is unimplemented if the variant does not support the problem.
     fn implement(&self, variant: &'static Variant) -> Result<Box<Counted<dyn Implementation>>>;
     /// Checks the relations between the buffers of an execution. By default an input and an output that share a buffer
-    /// must have the same data type and layout.
+    /// must have the same data type and layout, and the probability of dropout must be one.
     fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
-        check_shared_layouts(self.arguments(), arguments)
+        check_shared_layouts(self.arguments(), arguments)?;
+        check_probability(arguments)
     }
 }
 

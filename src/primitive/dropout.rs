@@ -16,12 +16,28 @@ use super::Arguments;
 use super::attr::Dropout;
 use super::chunk::{AHEAD, Chunk, each};
 use super::operand::Operand;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::simd::lanes::Lanes;
 use crate::simd::{LANES, Simd, read_scalar, unroll};
 use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
 use std::mem::MaybeUninit;
+
+/// Checks the probability, if the execution has one.
+pub(super) fn check_probability(arguments: &Arguments) -> Result<()> {
+    let address = arguments.get(sys::NORM_ARG_ATTR_DROPOUT_PROBABILITY);
+    if address.is_null() {
+        return Ok(());
+    }
+    // SAFETY: buffers are as large as their descriptors, and this one's type is f32.
+    let p = unsafe { address.cast::<f32>().read_unaligned() };
+    if (0.0..=1.0).contains(&p) {
+        return Ok(());
+    }
+    Err(Error::invalid(format_args!(
+        "args: NORM_ARG_ATTR_DROPOUT_PROBABILITY: {p} is not a probability from 0 to 1"
+    )))
+}
 
 /// Groups whose numbers are computed together.
 const GROUPS: usize = 8;
@@ -78,12 +94,10 @@ impl Dropping {
             true => integer(sys::NORM_ARG_ATTR_DROPOUT_OFFSET, DataType::S64),
             false => 0,
         };
-        // NaN drops everything.
-        let share = if p.is_nan() { 1.0 } else { p.clamp(0.0, 1.0) };
         Drawing {
             seed: integer(sys::NORM_ARG_ATTR_DROPOUT_SEED, self.seed) as u64,
             offset: offset as u64,
-            threshold: (f64::from(u32::MAX) * f64::from(share)) as u32,
+            threshold: (f64::from(u32::MAX) * f64::from(p)) as u32,
             factor: if p == 1.0 { 0.0 } else { 1.0 / (1.0 - p) },
             mask: arguments.get(sys::NORM_ARG_ATTR_DROPOUT_MASK),
         }
