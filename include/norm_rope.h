@@ -16,7 +16,7 @@ extern "C" {
 typedef enum {
     norm_rope_interleaved = 0x01000000,  /* 2i and 2i + 1 (GPT-J, Llama's own files) */
     norm_rope_half_split = 0x01000001,   /* i and i + R/2 (GPT-NeoX, Hugging Face) */
-    norm_rope_half_split_of_head = 0x01000002 /* i and i + D/2 (Gemma 3n, partial rotary) */
+    norm_rope_half_split_of_head = 0x01000002 /* i and i + D/2 (Gemma 4) */
 } norm_rope_pairing_t;
 
 /* Where cosines and sines come from. */
@@ -63,16 +63,18 @@ typedef enum {
  *
  *   angles        norm_rope_from_frequencies: NORM_ARG_ROPE_FREQUENCIES has
  *                 rotary_dims / 2 f64 numbers, which norm_rope_frequencies()
- *                 computes. Angles are f64 products; sines and cosines are
- *                 accurate to 1 ulp of f32 and computed once per token. Positions
- *                 are at most 2^31 - 1.
+ *                 computes. Angles are products rounded to f64, so they are off by
+ *                 at most 2^-53 of themselves. Their sines and cosines are accurate
+ *                 to 1 ulp of f32 and computed once per token. Positions are at
+ *                 most 2^31 - 1. Frequencies are not checked: angles beyond 2^32,
+ *                 which need frequencies above 2, give meaningless results.
  *                 norm_rope_from_tables: row p of NORM_ARG_ROPE_COS and
  *                 NORM_ARG_ROPE_SIN has the values for position p, in the type
  *                 of the tables.
  *   src_desc      f32, bf16 or f16, 2 to 6 dimensions, any layout
  *   dst_desc      the same dimensions, any of these types; the layout `any` is that
  *                 of src. src and dst may share a buffer if type and layout are the
- *                 same. For norm_write_slots see below.
+ *                 same. For norm_write_slots see below; the layout is then given.
  *   epsilon       0 or more, finite; read with norm_rms_norm only
  *   position_desc NORM_ARG_POSITIONS, s32 or s64: the dimensions of src without
  *                 the last, or 1 to broadcast. So T x H x D has positions of
@@ -164,7 +166,16 @@ NORM_API norm_status_t norm_rope_backward_primitive_desc_create(
 
 /* Writes rotary_dims / 2 frequencies, in radians per position, and the factor for
  * cosines and sines (magnitude, may be NULL). Without scaling, frequency i is
- * base^(-2i / rotary_dims). `parameters` has num_parameters numbers:
+ * base^(-2i / rotary_dims).
+ *
+ * rotary_dims is that of the rotation, except for models that rotate a part of the head
+ * with the frequencies of a whole one (rope_type "proportional" in transformers: full
+ * attention of Gemma 4, with norm_rope_half_split_of_head). For these pass the size of
+ * the head, and use the first R/2 of the D/2 frequencies.
+ *
+ * `parameters` has num_parameters numbers, each finite and, unless stated, above 0:
+ *
+ *   factor        1 or more, in every scaling that has it
  *
  *   none          none
  *   linear        factor: frequencies are divided by it
@@ -172,16 +183,18 @@ NORM_API norm_status_t norm_rope_backward_primitive_desc_create(
  *   dynamic_ntk   factor, trained length, current length: ntk with the factor
  *                 factor * current / trained - (factor - 1), if current > trained
  *   yarn          factor, trained length; then, as far as given, beta_fast (32),
- *                 beta_slow (1), mscale (0), mscale_all_dim (0), truncate (1),
- *                 magnitude (0: from the others)
- *   llama3        factor, low_freq_factor, high_freq_factor, trained length
- *   longrope      factor, trained length, then rotary_dims / 2 divisors of the
+ *                 beta_slow (1, at most beta_fast) and, which may be 0, mscale (0),
+ *                 mscale_all_dim (0), truncate (1), magnitude (0: from the others)
+ *   llama3        factor, low_freq_factor, high_freq_factor (above the former),
+ *                 trained length
+ *   longrope      factor, trained length (above 1), then rotary_dims / 2 divisors of the
  *                 frequencies (the short or the long ones); magnitude
  *                 sqrt(1 + ln(factor) / ln(trained length))
  *
  * The formulas are those of Hugging Face's transformers (modeling_rope_utils),
- * computed in f64. A parameter that must be positive and finite but is not is
- * norm_invalid_arguments. */
+ * computed in f64. base is finite and above 1. Frequencies are above 0 and at most 1,
+ * with longrope at most 2, and the magnitude is a positive f32 number. Parameters that
+ * are out of range, or give results that are, are norm_invalid_arguments. */
 NORM_API norm_status_t norm_rope_frequencies(norm_rope_scaling_t scaling, norm_dim_t rotary_dims,
         double base, int num_parameters, const double *parameters, double *frequencies,
         float *magnitude);

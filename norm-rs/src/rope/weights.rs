@@ -10,9 +10,9 @@ use crate::memory::{Access, Memory};
 pub enum Pairing {
     /// `2i` and `2i + 1`.
     Interleaved,
-    /// `i` and `i + R/2`: models of Hugging Face.
+    /// `i` and `i + R/2`: most models of Hugging Face.
     HalfSplit,
-    /// `i` and `i + D/2`.
+    /// `i` and `i + D/2`: the full attention of Gemma 4, whose [`frequencies`] are the first `R/2` for `D`.
     HalfSplitOfHead,
 }
 
@@ -84,6 +84,8 @@ impl Scaling<'_> {
 
 /// The frequency of each of `rotary_dims / 2` pairs, and the factor of cosines and sines.
 ///
+/// Frequencies are above 0 and at most 1; divisors of `LongRoPE` may increase them to 2.
+///
 /// ```
 /// use norm_rs::rope::{Scaling, frequencies};
 /// let (values, magnitude) = frequencies(Scaling::None, 4, 10000.0)?;
@@ -93,7 +95,8 @@ impl Scaling<'_> {
 ///
 /// # Errors
 /// [`ErrorKind::InvalidArguments`](crate::ErrorKind::InvalidArguments) for an odd `rotary_dims` and for parameters that
-/// are not positive numbers or not as many as the scaling has.
+/// are not positive numbers or not as many as the scaling has, a factor below 1, `beta_fast` below `beta_slow`, a
+/// trained length of `LongRoPE` of 1 or less, and frequencies or a magnitude out of range.
 pub fn frequencies(scaling: Scaling<'_>, rotary_dims: usize, base: f64) -> Result<(Vec<f64>, f32)> {
     let (code, parameters) = scaling.to_c();
     let dims = to_c("rotary_dims", rotary_dims)?;

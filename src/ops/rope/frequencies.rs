@@ -1,6 +1,7 @@
 //! Frequencies and magnitude for the configurations of models.
 //!
-//! The formulas are those of the papers, as Hugging Face's transformers implements them, in f64.
+//! The formulas are those of the papers, as Hugging Face's transformers implements them, in f64. Frequencies are above 0
+//! and at most [`LARGEST`].
 
 use crate::error::{Error, Result};
 use crate::primitive::enumerators;
@@ -8,6 +9,10 @@ use crate::text::shown;
 use norm_sys as sys;
 use std::f64::consts::PI;
 use std::mem::MaybeUninit;
+
+/// The largest frequency. Its product with the largest position is within 2^32, where sines and cosines are exact to
+/// 1 ulp.
+const LARGEST: f64 = 2.0;
 
 enumerators! {
     /// The scaling of frequencies.
@@ -79,12 +84,47 @@ fn check(scaling: Scaling, base: f64, parameters: &[f64], pairs: usize) -> Resul
             )));
         }
     }
+    check_relations(scaling, parameters)
+}
+
+/// What parameters must be besides positive.
+fn check_relations(scaling: Scaling, parameters: &[f64]) -> Result<()> {
+    let (name, Some(factor)) = (scaling.name(), parameters.first()) else { return Ok(()) };
+    if *factor < 1.0 {
+        return Err(Error::invalid(format_args!(
+            "parameters: factor {factor:?} is below 1, which scaling {name} does not allow"
+        )));
+    }
     match (scaling, parameters) {
         (Scaling::Llama3, [_, low, high, _]) if low >= high => Err(Error::invalid(format_args!(
             "parameters: low_freq_factor {low} is not below high_freq_factor {high}"
         ))),
+        (Scaling::Longrope, [_, trained, ..]) if *trained <= 1.0 => {
+            Err(Error::invalid(format_args!(
+                "parameters: trained length {trained:?} is not above 1; the magnitude divides by its logarithm"
+            )))
+        }
+        (Scaling::Yarn, _) => {
+            let [fast, slow] = betas(parameters);
+            if fast < slow {
+                return Err(Error::invalid(format_args!(
+                    "parameters: beta_fast {fast:?} is below beta_slow {slow:?}; it must be the same or larger"
+                )));
+            }
+            Ok(())
+        }
         _ => Ok(()),
     }
+}
+
+/// A parameter, or its default.
+fn given(parameters: &[f64], at: usize, otherwise: f64) -> f64 {
+    parameters.get(at).copied().unwrap_or(otherwise)
+}
+
+/// beta_fast and beta_slow of YaRN.
+fn betas(parameters: &[f64]) -> [f64; 2] {
+    [given(parameters, 2, 32.0), given(parameters, 3, 1.0)]
 }
 
 /// Writes a frequency for each pair and returns the magnitude. Writes nothing on failure.
@@ -96,61 +136,106 @@ pub(crate) fn frequencies(
 ) -> Result<f32> {
     let pairs = frequencies.len();
     check(scaling, base, parameters, pairs)?;
-    let ntk = match scaling {
-        Scaling::Ntk => parameters[0],
-        Scaling::DynamicNtk => {
-            let [factor, trained, current] = [parameters[0], parameters[1], parameters[2]];
-            factor * current.max(trained) / trained - (factor - 1.0)
-        }
-        _ => 1.0,
-    };
-    let dims = 2.0 * pairs as f64;
-    let base = if ntk == 1.0 || pairs == 1 { base } else { base * ntk.powf(dims / (dims - 2.0)) };
-    for (pair, frequency) in frequencies.iter_mut().enumerate() {
-        frequency.write(base.powf(2.0 * pair as f64 / dims).recip());
+    let curve = Curve::new(scaling, base, parameters, pairs);
+    let magnitude = magnitude(scaling, parameters);
+    if !(magnitude > 0.0 && magnitude.is_finite()) {
+        return Err(Error::invalid(format_args!(
+            "parameters: they give a magnitude of {magnitude:?}, not a positive number in the range of f32"
+        )));
     }
-    // SAFETY: they were written.
-    let frequencies =
-        unsafe { std::slice::from_raw_parts_mut(frequencies.as_mut_ptr().cast::<f64>(), pairs) };
-    Ok(match scaling {
-        Scaling::None | Scaling::Ntk | Scaling::DynamicNtk => 1.0,
-        Scaling::Linear => {
-            frequencies.iter_mut().for_each(|frequency| *frequency /= parameters[0]);
-            1.0
+    for pair in 0..pairs {
+        let frequency = curve.at(pair);
+        if !(frequency > 0.0 && frequency <= LARGEST) {
+            return Err(Error::invalid(format_args!(
+                "parameters: they give pair {pair} a frequency of {frequency:?}, not one above 0 and up to {LARGEST}"
+            )));
         }
-        Scaling::Llama3 => llama3(parameters, frequencies),
-        Scaling::Yarn => yarn(base, parameters, frequencies),
-        Scaling::Longrope => {
-            for (frequency, divisor) in frequencies.iter_mut().zip(&parameters[2..]) {
-                *frequency /= divisor;
+    }
+    for (pair, frequency) in frequencies.iter_mut().enumerate() {
+        frequency.write(curve.at(pair));
+    }
+    Ok(magnitude)
+}
+
+/// The frequencies of a configuration.
+struct Curve<'a> {
+    base: f64,
+    dims: f64,
+    change: Change<'a>,
+}
+
+/// How a scaling changes frequencies.
+enum Change<'a> {
+    None,
+    /// Divides all by a factor.
+    Linear(f64),
+    Llama3(&'a [f64]),
+    /// Stretches pairs by a factor: not those up to `low`, those from `high` on, and in between in part.
+    Yarn {
+        factor: f64,
+        low: f64,
+        high: f64,
+    },
+    /// Divides each pair by its own number.
+    Longrope(&'a [f64]),
+}
+
+impl<'a> Curve<'a> {
+    fn new(scaling: Scaling, base: f64, parameters: &'a [f64], pairs: usize) -> Self {
+        let ntk = match scaling {
+            Scaling::Ntk => parameters[0],
+            Scaling::DynamicNtk => {
+                let [factor, trained, current] = [parameters[0], parameters[1], parameters[2]];
+                factor * current.max(trained) / trained - (factor - 1.0)
             }
-            let [factor, trained] = [parameters[0], parameters[1]];
-            if factor <= 1.0 { 1.0 } else { (1.0 + factor.ln() / trained.ln()).sqrt() as f32 }
+            _ => 1.0,
+        };
+        let dims = 2.0 * pairs as f64;
+        let base =
+            if ntk == 1.0 || pairs == 1 { base } else { base * ntk.powf(dims / (dims - 2.0)) };
+        let change = match scaling {
+            Scaling::None | Scaling::Ntk | Scaling::DynamicNtk => Change::None,
+            Scaling::Linear => Change::Linear(parameters[0]),
+            Scaling::Llama3 => Change::Llama3(parameters),
+            Scaling::Yarn => yarn(base, dims, parameters),
+            Scaling::Longrope => Change::Longrope(&parameters[2..]),
+        };
+        Self { base, dims, change }
+    }
+
+    fn at(&self, pair: usize) -> f64 {
+        let frequency = self.base.powf(2.0 * pair as f64 / self.dims).recip();
+        match self.change {
+            Change::None => frequency,
+            Change::Linear(factor) => frequency / factor,
+            Change::Llama3(parameters) => llama3(parameters, frequency),
+            Change::Yarn { factor, low, high } => {
+                let stretched = ((pair as f64 - low) / (high - low)).clamp(0.0, 1.0);
+                frequency / factor * stretched + frequency * (1.0 - stretched)
+            }
+            Change::Longrope(divisors) => frequency / divisors[pair],
         }
-    })
+    }
 }
 
 /// Stretches long waves, keeps short ones, and interpolates in between.
-fn llama3(parameters: &[f64], frequencies: &mut [f64]) -> f32 {
+fn llama3(parameters: &[f64], frequency: f64) -> f64 {
     let [factor, low, high, trained] = [parameters[0], parameters[1], parameters[2], parameters[3]];
-    for frequency in frequencies {
-        let wave = 2.0 * PI / *frequency;
-        if wave > trained / low {
-            *frequency /= factor;
-        } else if wave >= trained / high {
-            let share = (trained / wave - low) / (high - low);
-            *frequency = (1.0 - share) * *frequency / factor + share * *frequency;
-        }
+    let wave = 2.0 * PI / frequency;
+    if wave > trained / low {
+        frequency / factor
+    } else if wave >= trained / high {
+        let share = (trained / wave - low) / (high - low);
+        (1.0 - share) * frequency / factor + share * frequency
+    } else {
+        frequency
     }
-    1.0
 }
 
 /// Keeps pairs with many turns over the trained length, stretches those with few, and joins the two with a ramp.
-fn yarn(base: f64, parameters: &[f64], frequencies: &mut [f64]) -> f32 {
-    let or = |at: usize, otherwise: f64| parameters.get(at).copied().unwrap_or(otherwise);
+fn yarn(base: f64, dims: f64, parameters: &[f64]) -> Change<'_> {
     let [factor, trained] = [parameters[0], parameters[1]];
-    let (fast, slow, truncate) = (or(2, 32.0), or(3, 1.0), or(6, 1.0) != 0.0);
-    let dims = 2.0 * frequencies.len() as f64;
+    let ([fast, slow], truncate) = (betas(parameters), given(parameters, 6, 1.0) != 0.0);
     let pair_of = |turns: f64| dims * (trained / (turns * 2.0 * PI)).ln() / (2.0 * base.ln());
     let (low, high) = (pair_of(fast), pair_of(slow));
     let (low, high) = if truncate { (low.floor(), high.ceil()) } else { (low, high) };
@@ -158,19 +243,30 @@ fn yarn(base: f64, parameters: &[f64], frequencies: &mut [f64]) -> f32 {
     if low == high {
         high += 0.001;
     }
-    for (pair, frequency) in frequencies.iter_mut().enumerate() {
-        let stretched = ((pair as f64 - low) / (high - low)).clamp(0.0, 1.0);
-        *frequency = *frequency / factor * stretched + *frequency * (1.0 - stretched);
-    }
-    let magnitude = |weight: f64| {
-        if factor <= 1.0 { 1.0 } else { 0.1 * weight * factor.ln() + 1.0 }
-    };
-    let (scale, all_dims, given) = (or(4, 0.0), or(5, 0.0), or(7, 0.0));
-    if given != 0.0 {
-        given as f32
-    } else if scale != 0.0 && all_dims != 0.0 {
-        (magnitude(scale) / magnitude(all_dims)) as f32
-    } else {
-        magnitude(1.0) as f32
+    Change::Yarn { factor, low, high }
+}
+
+/// The factor for cosines and sines.
+fn magnitude(scaling: Scaling, parameters: &[f64]) -> f32 {
+    match scaling {
+        Scaling::Yarn => {
+            let of = |weight: f64| match parameters[0] <= 1.0 {
+                true => 1.0,
+                false => 0.1 * weight * parameters[0].ln() + 1.0,
+            };
+            let [scale, all_dims, own] = [4, 5, 7].map(|at| given(parameters, at, 0.0));
+            if own != 0.0 {
+                own as f32
+            } else if scale != 0.0 && all_dims != 0.0 {
+                (of(scale) / of(all_dims)) as f32
+            } else {
+                of(1.0) as f32
+            }
+        }
+        Scaling::Longrope => {
+            let [factor, trained] = [parameters[0], parameters[1]];
+            if factor <= 1.0 { 1.0 } else { (1.0 + factor.ln() / trained.ln()).sqrt() as f32 }
+        }
+        _ => 1.0,
     }
 }

@@ -102,13 +102,7 @@ impl Rope {
                 format_args!("magnitude: {} is not finite and different from 0", p.magnitude);
             return Err(Error::invalid(text));
         }
-        let output = if slots {
-            p.output.clone()
-        } else {
-            p.output.resolved_for(names.output, (names.input, p.input))?
-        };
-        check_type(names.output, &output)?;
-        output.check_output(names.output)?;
+        let output = checked_output(p, slots)?;
         let table = checked_table(p, rotary_dims)?;
         let norm = checked_norm(p, flags, cols[cols.len() - 1])?;
         check_position(p, names.input, sections.len().max(1))?;
@@ -276,6 +270,24 @@ fn check_input(name: &str, desc: &MemoryDesc) -> Result<()> {
         )));
     }
     Ok(())
+}
+
+/// The output with its layout. Slots are the caller's, so nothing says how they are laid out.
+fn checked_output(p: &Parameters<'_>, slots: bool) -> Result<MemoryDesc> {
+    let names = Names::of(p.prop_kind.is_forward());
+    if slots && p.output.layout() == Layout::Any {
+        return Err(Error::invalid(format_args!(
+            "{}: with write_slots the layout must be given, not `any`",
+            names.output
+        )));
+    }
+    let output = match slots {
+        true => p.output.clone(),
+        false => p.output.resolved_for(names.output, (names.input, p.input))?,
+    };
+    check_type(names.output, &output)?;
+    output.check_output(names.output)?;
+    Ok(output)
 }
 
 fn checked_flags(flags: u32, forward: bool) -> Result<u32> {
