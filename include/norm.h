@@ -437,9 +437,9 @@ NORM_API norm_status_t norm_primitive_attr_set_rounding(
  * `group_dims` is {1, n}, where n divides the last dimension. In group
  * normalization the last dimension is the channels if there are two dimensions,
  * and otherwise positions, where channels do not share a scale. The scales are
- * dense and have dst's dimensions, with the last divided by n. For normalizations
- * norm_query_dst_md describes them as index 3, zero points as index 4. dst is s8, u8,
- * f8_e4m3 or f8_e5m2.
+ * dense and have dst's dimensions, with the last divided by n. norm_query_dst_md
+ * describes them as index 3, zero points as index 4. dst is s8, u8, f8_e4m3 or
+ * f8_e5m2.
  *
  *   dynamic_fp  scale = max|y| / M, rounded to f32 or f8_e4m3
  *   dynamic_mx  scale = 2^(floor(log2(max|y|)) - floor(log2(M))), e8m0, n = 32,

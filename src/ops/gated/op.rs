@@ -5,7 +5,9 @@ use super::view::coincide;
 use super::{reference, vector};
 use crate::error::{Error, Result};
 use crate::heap::Counted;
-use crate::primitive::{Answer, Arguments, Implementation, Op, OpArgument, PropKind, Variant};
+use crate::primitive::{
+    Answer, Arguments, Implementation, Op, OpArgument, PropKind, Quantized, Variant,
+};
 use crate::tensor::MemoryDesc;
 use crate::text::Capitals;
 use norm_sys as sys;
@@ -38,6 +40,12 @@ impl Op for Gated {
             (sys::norm_query_src_md, 0) => sys::NORM_ARG_SRC,
             (sys::norm_query_src_md, 1) => sys::NORM_ARG_SRC_1,
             (sys::norm_query_dst_md, 0) => sys::NORM_ARG_DST,
+            // As in normalizations.
+            (sys::norm_query_dst_md, 3) => {
+                self.attr.scales.get(sys::NORM_ARG_DST).filter(Quantized::is_dynamic)?;
+                sys::NORM_ARG_ATTR_SCALES | sys::NORM_ARG_DST
+            }
+            (sys::norm_query_dst_md, 4) => sys::NORM_ARG_ATTR_ZERO_POINTS | sys::NORM_ARG_DST,
             (sys::norm_query_diff_src_md, 0) => sys::NORM_ARG_DIFF_SRC,
             (sys::norm_query_diff_src_md, 1) => sys::NORM_ARG_DIFF_SRC_1,
             (sys::norm_query_diff_dst_md, 0) => sys::NORM_ARG_DIFF_DST,
