@@ -280,18 +280,6 @@ impl Arg {
             _ => "leave it out",
         }
     }
-
-    /// Whether an input may share its memory with an output.
-    pub(crate) fn may_be_in_place(input: Self, output: Self) -> bool {
-        matches!(
-            (input, output),
-            (Self::Src, Self::Dst | Self::ResidualDst)
-                | (Self::Queries, Self::Dst)
-                | (Self::DiffDst | Self::DiffResidualDst, Self::DiffSrc)
-                | (Self::Residual, Self::ResidualDst | Self::Dst)
-                | (Self::Gate, Self::Dst | Self::DiffGate)
-        )
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -385,8 +373,10 @@ impl<'x> Args<'x> {
     }
 
     /// Binds one memory as `input` and `output`. The primitive must have the same descriptor for both, and must allow
-    /// it: `Dst` may overwrite `Src`, `Queries`, `Residual` or `Gate`; `ResidualDst` `Src` or `Residual`; `DiffSrc`
-    /// `DiffDst` or `DiffResidualDst`; `DiffGate` `Gate`.
+    /// it. In normalizations `Dst` may overwrite `Src`, `Residual` or `Gate`; `ResidualDst` `Src` or `Residual`; `DiffSrc`
+    /// `DiffDst` or `DiffResidualDst`; `DiffGate` `Gate`. In the other operations `Dst` may overwrite `Src`, `Queries` of
+    /// attention, and `Src1` of binary; `DiffSrc` may overwrite `DiffDst`, and the tensor that backward reads beside it.
+    /// Each output of a gated activation may overwrite any input.
     #[must_use]
     pub fn in_place(self, input: Arg, output: Arg, memory: &'x mut Memory<'_>) -> Self {
         let memory = memory.as_ptr();

@@ -188,6 +188,14 @@ impl<'x> BinaryArgs<'x> {
         Self(Args::new().in_place(Arg::Src, Arg::Dst, src0_dst).input(Arg::Src1, src1))
     }
 
+    /// `src1` is overwritten with `dst`; their types and layouts must be the same.
+    pub fn in_place_of_src1<A: Access>(
+        src0: &'x Memory<'_, A>,
+        src1_dst: &'x mut Memory<'_>,
+    ) -> Self {
+        Self(Args::new().input(Arg::Src, src0).in_place(Arg::Src1, Arg::Dst, src1_dst))
+    }
+
     /// The condition of [`BinaryPrimitive::select`].
     pub fn select<A: Access>(self, condition: &'x Memory<'_, A>) -> Self {
         Self(self.0.input(Arg::Src2, condition))

@@ -92,6 +92,7 @@ use norm as _;
 
 mod args;
 mod handle;
+mod in_place;
 mod parallel_for;
 mod tensors;
 

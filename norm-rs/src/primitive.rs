@@ -14,6 +14,7 @@ pub use crate::args::{Arg, Args};
 use crate::args::{Direction, MAX_POST_OPS, operand_id};
 use crate::error::{Error, Result, check};
 use crate::handle::Handle;
+use crate::in_place;
 use crate::memory::desc_of;
 use crate::memory_desc::MemoryDesc;
 use crate::stream::Stream;
@@ -265,7 +266,7 @@ impl Primitive {
         }
         if direction == Direction::Output
             && let Some(input) = args.shares(arg, slot.memory)
-            && !(Arg::may_be_in_place(input, arg) && self.same_desc(input, arg))
+            && !(in_place::is_allowed(kind_of(self.desc), input, arg) && self.same_desc(input, arg))
         {
             return Err(Error::invalid(
                 arg.name(),

@@ -226,4 +226,13 @@ impl<'x> BackwardArgs<'x> {
         let args = Args::new().input(primitive.data, data);
         Self(args.in_place(Arg::DiffDst, Arg::DiffSrc, diff))
     }
+    /// `data` is overwritten with `diff_src`; their types and layouts must be the same.
+    pub fn in_place_of_data<A: Access>(
+        primitive: &Backward,
+        data_diff: &'x mut Memory<'_>,
+        diff_dst: &'x Memory<'_, A>,
+    ) -> Self {
+        let args = Args::new().in_place(primitive.data, Arg::DiffSrc, data_diff);
+        Self(args.input(Arg::DiffDst, diff_dst))
+    }
 }

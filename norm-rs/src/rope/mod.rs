@@ -19,8 +19,10 @@
 //! | `cos`, `sin` | positions x `rotary_dims / 2` | f32, bf16, f16 |
 //! | `slots` | tokens | s64 |
 
+mod arguments;
 mod weights;
 
+pub use arguments::{BackwardArgs, ForwardArgs};
 pub use weights::{Pairing, Scaling, frequencies, permute};
 
 use std::fmt;
@@ -32,10 +34,8 @@ use self::weights::to_c;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::handle::Handle;
-use crate::kv_cache::RopeArgs;
-use crate::memory::{Access, Memory};
 use crate::memory_desc::MemoryDesc;
-use crate::primitive::{Arg, Args, Call, Primitive};
+use crate::primitive::{Call, Primitive};
 use crate::stream::Stream;
 
 /// The normalization of a head before its rotation: `src / sqrt(mean(src^2) + epsilon)`.
@@ -401,100 +401,7 @@ macro_rules! primitive {
                 f.debug_struct($text).field("implementation", &implementation).finish()
             }
         }
-
-        impl<'x> $args<'x> {
-            /// Radians per position of each pair, in f64.
-            pub fn frequencies<A: Access>(self, frequencies: &'x Memory<'_, A>) -> Self {
-                Self(self.0.input(Arg::RopeFrequencies, frequencies))
-            }
-
-            /// The tables of cosines and sines.
-            pub fn tables<A: Access>(self, cos: &'x Memory<'_, A>, sin: &'x Memory<'_, A>) -> Self {
-                Self(self.0.input(Arg::RopeCos, cos).input(Arg::RopeSin, sin))
-            }
-        }
     };
 }
 primitive!(Forward, ForwardArgs, "Forward");
 primitive!(Backward, BackwardArgs, "Backward");
-
-/// The memories of one forward execution.
-#[derive(Debug)]
-#[must_use]
-pub struct ForwardArgs<'x>(Args<'x>);
-
-impl<'x> ForwardArgs<'x> {
-    /// From `src` to `dst`.
-    pub fn new<A: Access, P: Access>(
-        src: &'x Memory<'_, A>,
-        dst: &'x mut Memory<'_>,
-        positions: &'x Memory<'_, P>,
-    ) -> Self {
-        let args = Args::new().input(Arg::Src, src).output(Arg::Dst, dst);
-        Self(args.input(Arg::Positions, positions))
-    }
-
-    /// From `src` to a layer of a [cache](crate::kv_cache), which provides the slots and positions of the open step and
-    /// is borrowed until the execution ends. The primitive must have [slots](ForwardBuilder::slots) and the `dst` of
-    /// the cache.
-    ///
-    /// # Errors
-    /// None in practice; only an internal error of the library.
-    pub fn to_cache<A: Access>(src: &'x Memory<'_, A>, layer: RopeArgs<'x>) -> Result<Self> {
-        layer.bind(Args::new().input(Arg::Src, src)).map(Self)
-    }
-
-    /// `src` is overwritten with `dst`.
-    pub fn in_place<P: Access>(src_dst: &'x mut Memory<'_>, positions: &'x Memory<'_, P>) -> Self {
-        let args = Args::new().in_place(Arg::Src, Arg::Dst, src_dst);
-        Self(args.input(Arg::Positions, positions))
-    }
-
-    /// The scale of a [`Norm`].
-    pub fn scale<A: Access>(self, scale: &'x Memory<'_, A>) -> Self {
-        Self(self.0.input(Arg::Scale, scale))
-    }
-
-    /// The slot of each token, -1 for none, with [`ForwardBuilder::slots`].
-    pub fn slots<A: Access>(self, slots: &'x Memory<'_, A>) -> Self {
-        Self(self.0.input(Arg::Slots, slots))
-    }
-}
-
-/// The memories of one backward execution.
-#[derive(Debug)]
-#[must_use]
-pub struct BackwardArgs<'x>(Args<'x>);
-
-impl<'x> BackwardArgs<'x> {
-    /// From `diff_dst` to `diff_src`.
-    pub fn new<A: Access, P: Access>(
-        diff_dst: &'x Memory<'_, A>,
-        diff_src: &'x mut Memory<'_>,
-        positions: &'x Memory<'_, P>,
-    ) -> Self {
-        let args = Args::new().input(Arg::DiffDst, diff_dst).output(Arg::DiffSrc, diff_src);
-        Self(args.input(Arg::Positions, positions))
-    }
-
-    /// `diff_dst` is overwritten with `diff_src`.
-    pub fn in_place<P: Access>(diff: &'x mut Memory<'_>, positions: &'x Memory<'_, P>) -> Self {
-        let args = Args::new().in_place(Arg::DiffDst, Arg::DiffSrc, diff);
-        Self(args.input(Arg::Positions, positions))
-    }
-
-    /// What forward normalized, with [`BackwardBuilder::norm`].
-    pub fn src<A: Access>(self, src: &'x Memory<'_, A>) -> Self {
-        Self(self.0.input(Arg::Src, src))
-    }
-
-    /// The scale of the [`Norm`].
-    pub fn scale<A: Access>(self, scale: &'x Memory<'_, A>) -> Self {
-        Self(self.0.input(Arg::Scale, scale))
-    }
-
-    /// The gradient of the scale, with [`BackwardBuilder::diff_scale`].
-    pub fn diff_scale(self, diff_scale: &'x mut Memory<'_>) -> Self {
-        Self(self.0.output(Arg::DiffScale, diff_scale))
-    }
-}

@@ -192,6 +192,15 @@ impl<'x> BackwardArgs<'x> {
         Self(Args::new().input(Arg::Dst, dst).in_place(Arg::DiffDst, Arg::DiffSrc, diff))
     }
 
+    /// `dst` is overwritten with `diff_src`; their types and layouts must be the same.
+    pub fn in_place_of_dst<A: Access>(
+        dst_diff: &'x mut Memory<'_>,
+        diff_dst: &'x Memory<'_, A>,
+    ) -> Self {
+        let args = Args::new().in_place(Arg::Dst, Arg::DiffSrc, dst_diff);
+        Self(args.input(Arg::DiffDst, diff_dst))
+    }
+
     /// The scratchpad, with the descriptor [`Primitive::scratchpad_desc`] and
     /// [`ScratchpadMode::User`](crate::attr::ScratchpadMode::User).
     pub fn scratchpad(self, scratchpad: &'x mut Memory<'_>) -> Self {

@@ -12,6 +12,7 @@ mod elementwise;
 mod forward;
 mod gated;
 mod implementations;
+mod in_place;
 mod kv_cache;
 mod layouts;
 mod oracle;
