@@ -4,6 +4,7 @@
 //!   flags
 //! - `around`: `tests/data/golden_around.txt`: residuals, gates, partial norms, flags, dynamic scales
 //! - `dropout`: `tests/data/golden_dropout.txt`: masks of oneDNN
+//! - `elementwise`: `tests/data/golden_elementwise.txt`: eltwise, softmax, binary
 //! - `gated`: `tests/data/golden_gated.txt`: gated activations
 //! - `groups`: the same for groups of channels
 //! - `rope`: `tests/data/golden_rope.txt`: frequencies of configurations, rotated heads
@@ -17,6 +18,7 @@
 
 mod around;
 mod dropout;
+mod elementwise;
 mod epsilon;
 mod formula;
 mod gated;
