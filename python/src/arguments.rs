@@ -53,6 +53,13 @@ pub(crate) fn plain_epsilon(value: &Bound<'_, PyAny>) -> PyResult<f64> {
     in_float32("epsilon", number)
 }
 
+/// As [`epsilon`], where heads are normalized only if there is one.
+pub(crate) fn optional_epsilon(value: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
+    let pass = "a number, such as 1e-6, to normalize heads first, or None";
+    let number: Option<f64> = convert("epsilon", value, pass)?;
+    number.map(|number| in_float32("epsilon", number)).transpose()
+}
+
 pub(crate) fn magnitude(value: &Bound<'_, PyAny>) -> PyResult<f64> {
     let number = convert("magnitude", value, "a number, the second result of rope_frequencies")?;
     in_float32("magnitude", number)
@@ -96,9 +103,11 @@ names! {
     function: &'a str, "the name of a function in a str, such as \"add\" or \"relu\"";
     kind: Option<&'a str>, "\"contiguous\", \"paged\" or \"ring\"";
     packing: Option<&'a str>, "\"gate_first\", \"up_first\" or \"interleaved\"";
+    from_pairing: &'a str, "\"interleaved\", \"half_split\" or \"half_split_of_head\"";
     pairing: &'a str, "\"interleaved\", \"half_split\" or \"half_split_of_head\"";
     scaling: &'a str, "the name of a scaling, such as \"linear\"";
     strategy: &'a str, "the name of a strategy, such as \"entropy\"";
+    to_pairing: &'a str, "\"interleaved\", \"half_split\" or \"half_split_of_head\"";
 }
 
 numbers! {
@@ -118,7 +127,9 @@ parameters! {
     group: Option<usize>, "an int, or None for all of a row";
     groups: usize, "an int, a divisor of the number of channels";
     heads: Option<usize>, "an int above 0, the number of heads of keys and values";
+    index_dim: Option<usize>, "an int, a dimension of src before the last, or None";
     inf_as_zero: bool, "True or False";
+    interleaved_sections: bool, "True or False";
     key_size: Option<usize>, "an int above 0, the elements in a head of keys";
     layer: usize, "an int, 0 or more";
     layers: usize, "an int above 0, the number of layers of the model";
@@ -133,11 +144,15 @@ parameters! {
     pages: Option<usize>, "an int above 0, the number of pages in the pool";
     previous: Option<usize>, "an int, the previous window, or None";
     return_diff_mask: bool, "True or False";
+    return_diff_scale: bool, "True or False";
     return_entropy: bool, "True or False";
     return_lse: bool, "True or False";
     rms: bool, "True or False";
     rotary_dims: usize, "an even int, the elements of a head that are rotated";
+    rounded: bool, "True or False";
     row: Option<usize>, "an int, 0 or more, or None for all rows";
+    scale_plus_one: bool, "True or False";
+    sections: Option<Vec<usize>>, "a list of ints, the pairs that each part of a position rotates, or None";
     sequence: i64, "the number that new_sequence or fork returned";
     sequences: usize, "an int above 0, the most sequences at a time";
     smoothing: f64, "a number above 0, at most 1";
@@ -145,6 +160,10 @@ parameters! {
     tokens: Option<usize>, "an int above 0, the most tokens of a sequence";
     value_size: Option<usize>, "an int above 0, the elements in a head of values";
     vocabulary: usize, "an int, the number of tokens in the vocabulary";
+}
+
+pub(crate) fn heads_of_weights(value: &Bound<'_, PyAny>) -> PyResult<usize> {
+    convert("heads", value, "an int above 0, a divisor of the number of rows")
 }
 
 /// As [`rotary_dims`], where they are optional.

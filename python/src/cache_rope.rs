@@ -4,12 +4,13 @@ use arrayvec::ArrayVec;
 use norm_rs::kv_cache::{KvCache, RawArgument};
 use norm_rs::primitive::{Arg, PropKind};
 use norm_rs::{DataType, Result};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::attention_arguments::FLOATS;
-use crate::plan::{Addresses, Operand, Operation, Problem, execute};
-use crate::rope::Angles;
+use crate::plan::{Addresses, Operand, Operation, Problem, Rotation, execute};
+use crate::rope_angles::Angles;
+use crate::rope_norm::HeadNorm;
 use crate::tensor::{Dims, Tensor, tuple};
 
 /// Adds arguments that the cache lends. Those in `short` are cut to the number of entries of this call.
@@ -32,6 +33,17 @@ pub(crate) fn lend(
     }
 }
 
+/// Refuses a cache that quantizes.
+pub(crate) fn check_rotated(data_type: DataType) -> PyResult<()> {
+    if FLOATS.contains(&data_type) {
+        return Ok(());
+    }
+    Err(PyNotImplementedError::new_err(
+        "rope does not quantize keys for a cache of int8 or float8_e4m3fn: rotate them with rope, and pass that to \
+         write",
+    ))
+}
+
 /// A call of rope, without Python objects.
 pub(crate) struct Rotated {
     problem: Problem,
@@ -45,7 +57,7 @@ impl Rotated {
     /// The keys of a step, for heads of `size` elements.
     pub(crate) fn new(
         k: &Bound<'_, PyAny>,
-        angles: &Angles<'_, '_>,
+        (angles, norm): (&Angles<'_, '_>, &HeadNorm<'_, '_>),
         (heads, size): (usize, usize),
     ) -> PyResult<Self> {
         let keys = Tensor::read("k", FLOATS, k)?;
@@ -61,10 +73,12 @@ impl Rotated {
         )?;
         let rotation = angles.rotation("k", size)?;
         let tables = angles.tables(rotation.rotary_dims)?;
+        let (norm, scale) = norm.read(size)?;
+        let rotation = Rotation { norm, ..rotation };
         let (mut operands, mut addresses) = (ArrayVec::new(), Addresses::new());
-        for (arg, tensor) in
-            [(Arg::Src, &keys)].into_iter().chain(tables.iter().map(|(arg, t)| (*arg, t)))
-        {
+        let scale = scale.as_ref().map(|scale| (Arg::Scale, scale));
+        let tables = tables.iter().map(|(arg, table)| (*arg, table));
+        for (arg, tensor) in [(Arg::Src, &keys)].into_iter().chain(tables).chain(scale) {
             let (strides, dims) = (tensor.strides.clone(), Some(tensor.shape.clone()));
             operands.push(Operand { arg, data_type: tensor.data_type, strides, dims });
             addresses.push(tensor.data);

@@ -52,7 +52,10 @@ pub(crate) const KEYWORDS: &[(&[&str], &[Meaning])] = &[
     (&["dtype", "out_dtype"], &[is("dtype"), say_of("out", "pass out, an array of that type")]),
     (&["inplace", "in_place"], &[say_of("out", "pass the array itself as out")]),
     // Normalization.
-    (&["weight", "gamma"], &[is_in("norm", "scale"), is_in("explain", "scale")]),
+    (
+        &["weight", "gamma"],
+        &[is_in("norm", "scale"), is_in("explain", "scale"), is_in("rope", "scale")],
+    ),
     (
         &["bias"],
         &[
@@ -231,6 +234,9 @@ pub(crate) const KEYWORDS: &[(&[&str], &[Meaning])] = &[
         &[is("rotary_dims"), is("key_size")],
     ),
     (&["rope_type", "rope_scaling"], &[is("scaling")]),
+    (&["mrope_section", "mrope_sections", "rope_sections"], &[is("sections")]),
+    (&["mrope_interleaved"], &[is("interleaved_sections")]),
+    (&["slot_mapping", "slot_indices"], &[is("slots")]),
     (
         &[
             "factor",
@@ -290,6 +296,9 @@ pub(crate) const NEEDED: &[(&str, &str, &str)] = &[
         "positions",
         "an int32 or int64 array with the dimensions of src without the last, or 1",
     ),
+    ("rope_permute", "heads", "the number of heads that the rows are of"),
+    ("rope_permute", "from_pairing", "the pairing that the weights are for"),
+    ("rope_permute", "to_pairing", "the pairing that the result is for"),
     ("layer_norm_backward", "mean", "the array that layer_norm_training returned"),
     ("layer_norm_backward", "variance", "the array that layer_norm_training returned"),
     ("rms_norm_backward", "variance", "the array that rms_norm_training returned"),

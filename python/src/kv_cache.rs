@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use norm_rs::kv_cache::{KvCache, Sequence};
 use norm_rs::sdpa::Window;
 use norm_rs::{DataType, Engine, Result, Stream};
-use pyo3::exceptions::{PyMemoryError, PyNotImplementedError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -21,11 +21,12 @@ use crate::cache_arguments::{Rows4, data_type, each, numbers, step};
 use crate::cache_attend::{Attend, longest, sequences as all_of};
 use crate::cache_build::{Storage, Wanted};
 use crate::cache_limits::{Limits, needed, no_page, refuse};
-use crate::cache_rope::Rotated;
+use crate::cache_rope::{Rotated, check_rotated};
 use crate::cache_stats;
 use crate::call::Given;
 use crate::errors::to_python;
-use crate::rope::Angles;
+use crate::rope_angles::Angles;
+use crate::rope_norm::HeadNorm;
 use crate::windows::window;
 
 /// A cache of the keys and values of several sequences in all layers of a model.
@@ -361,7 +362,7 @@ impl PyKvCache {
     ///     The rows of the step: float32, bfloat16 or float16, converted to the type of the cache. If sequences
     ///     are padded to S tokens, those of sequence b start at b*S. Rows without a token are not read.
     /// layer : int
-    /// frequencies, pairing, rotary_dims, magnitude, cos, sin
+    /// frequencies, pairing, rotary_dims, magnitude, cos, sin, epsilon, scale, scale_plus_one, rounded
     ///     As for rope.
     ///
     /// Raises
@@ -371,9 +372,9 @@ impl PyKvCache {
     /// NotImplementedError
     ///     The cache is of int8 or float8_e4m3fn.
     #[pyo3(signature = (k, layer=0, frequencies=None, *, pairing, rotary_dims=None, magnitude=1.0, cos=None,
-                        sin=None),
+                        sin=None, epsilon=None, scale=None, scale_plus_one=false, rounded=false),
            text_signature = "($self, k, layer=0, frequencies=None, *, pairing, rotary_dims=None, magnitude=1.0, \
-                             cos=None, sin=None)")]
+                             cos=None, sin=None, epsilon=None, scale=None, scale_plus_one=False, rounded=False)")]
     #[expect(clippy::too_many_arguments, reason = "the parameters of the Python method")]
     fn write_rope<'py>(
         &self,
@@ -386,15 +387,16 @@ impl PyKvCache {
         #[pyo3(from_py_with = arguments::magnitude)] magnitude: f64,
         cos: Given<'_, 'py>,
         sin: Given<'_, 'py>,
+        #[pyo3(from_py_with = arguments::optional_epsilon)] epsilon: Option<f64>,
+        scale: Given<'_, 'py>,
+        #[pyo3(from_py_with = arguments::scale_plus_one)] scale_plus_one: bool,
+        #[pyo3(from_py_with = arguments::rounded)] rounded: bool,
     ) -> PyResult<()> {
-        if !FLOATS.contains(&self.data_type) {
-            return Err(PyNotImplementedError::new_err(
-                "rope does not quantize keys for a cache of int8 or float8_e4m3fn: rotate them with rope, and pass that to write",
-            ));
-        }
+        check_rotated(self.data_type)?;
         self.limits.check_layer(layer)?;
         let angles = Angles::new(frequencies, [cos, sin], pairing, rotary_dims, magnitude)?;
-        let work = Rotated::new(k, &angles, (self.heads, self.sizes.0))?;
+        let norm = HeadNorm { epsilon, scale, scale_plus_one, rounded };
+        let work = Rotated::new(k, (&angles, &norm), (self.heads, self.sizes.0))?;
         let open = || self.open.load(Ordering::Relaxed);
         let done = self.with(py, move |cache| work.run(cache, layer, open()))?;
         done.map_err(PyValueError::new_err)

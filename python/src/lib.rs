@@ -36,9 +36,14 @@ mod output;
 mod plan;
 mod plan_attention;
 mod plan_elementwise;
+mod plan_rope;
 mod quantized;
 mod residual;
 mod rope;
+mod rope_angles;
+mod rope_norm;
+mod rope_positions;
+mod rope_weights;
 mod settings;
 mod softmax;
 mod tensor;
@@ -74,7 +79,9 @@ mod _libnorm {
         add_layer_norm, add_layer_norm_training, add_rms_norm, add_rms_norm_training,
     };
     #[pymodule_export]
-    use crate::rope::{rope, rope_backward, rope_frequencies};
+    use crate::rope::{rope, rope_backward};
+    #[pymodule_export]
+    use crate::rope_weights::{rope_frequencies, rope_permute};
     #[pymodule_export]
     use crate::settings::{
         get_cpu_isa, get_num_threads, last_implementation, last_num_threads, set_max_cpu_isa,

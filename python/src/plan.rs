@@ -15,7 +15,7 @@ use norm_rs::info::{CpuIsa, effective_cpu_isa};
 use norm_rs::layer_normalization::{Backward, Flags, Forward};
 use norm_rs::memory_desc::MAX_NDIMS;
 use norm_rs::primitive::{Arg, Args, Primitive, PropKind};
-use norm_rs::rope::{self, Pairing};
+use norm_rs::rope;
 use norm_rs::sdpa;
 use norm_rs::softmax::{self, Algorithm};
 use norm_rs::{
@@ -26,6 +26,7 @@ use crate::options::Options;
 pub(crate) use crate::plan_attention::Attention;
 use crate::plan_elementwise::Elementwise;
 pub(crate) use crate::plan_elementwise::Gated;
+pub(crate) use crate::plan_rope::{MOST_SECTIONS, OfHeads, Rotation, Sections};
 
 /// The number of primitives that each thread caches.
 ///
@@ -49,14 +50,6 @@ pub(crate) struct Operand {
     pub(crate) strides: Strides,
     /// The sizes, if they do not follow from those of the problem.
     pub(crate) dims: Option<Strides>,
-}
-
-/// How rope rotates.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) struct Rotation {
-    pub(crate) pairing: Pairing,
-    pub(crate) rotary_dims: usize,
-    pub(crate) magnitude: f32,
 }
 
 /// What is computed from the rows.
@@ -201,7 +194,10 @@ impl Computation {
             Operation::Softmax { algorithm, axis } => {
                 Self::softmax(engine, problem, algorithm, axis)
             }
-            Operation::Rope(rotation) => Self::rope(engine, problem, &rotation),
+            Operation::Rope(rotation) if problem.operand(Arg::Dst).is_some() => {
+                rotation.forward(engine, problem).map(Self::Rope)
+            }
+            Operation::Rope(rotation) => rotation.backward(engine, problem).map(Self::RopeBackward),
             Operation::Eltwise { function, alpha, beta } => {
                 Elementwise::eltwise(engine, problem, function, (alpha, beta))
                     .map(Self::Elementwise)
@@ -241,32 +237,6 @@ impl Computation {
         let backward = softmax::Backward::new(engine, &dst, axis);
         let backward = backward.diff_dst(&diff_dst).diff_src(&diff_src).algorithm(algorithm);
         backward.build().map(Self::SoftmaxBackward)
-    }
-
-    fn rope(engine: &Engine, problem: &Problem, rotation: &Rotation) -> Result<Self> {
-        let Rotation { pairing, rotary_dims, magnitude } = *rotation;
-        let positions = problem.desc_of(Arg::Positions)?.expect("positions");
-        let table = problem.desc_of(Arg::RopeCos)?;
-        if let Some(src) = problem.desc_of(Arg::Src)? {
-            let dst = problem.desc_of(Arg::Dst)?.expect("dst");
-            let mut builder = rope::Forward::new(engine, pairing, &src, &positions).dst(&dst);
-            builder = builder.rotary_dims(rotary_dims).magnitude(magnitude);
-            if problem.operand(Arg::Slots).is_some() {
-                builder = builder.slots();
-            }
-            if let Some(table) = &table {
-                builder = builder.tables(table);
-            }
-            return builder.build().map(Self::Rope);
-        }
-        let diff_dst = problem.desc_of(Arg::DiffDst)?.expect("diff_dst");
-        let diff_src = problem.desc_of(Arg::DiffSrc)?.expect("diff_src");
-        let builder = rope::Backward::new(engine, pairing, &diff_dst, &positions);
-        let mut builder = builder.diff_src(&diff_src).rotary_dims(rotary_dims).magnitude(magnitude);
-        if let Some(table) = &table {
-            builder = builder.tables(table);
-        }
-        builder.build().map(Self::RopeBackward)
     }
 
     fn groups(

@@ -3,237 +3,149 @@
 use arrayvec::ArrayVec;
 use norm_rs::DataType;
 use norm_rs::primitive::{Arg, PropKind};
-use norm_rs::rope::{Pairing, Scaling, frequencies};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
 
 use crate::arguments;
-use crate::call::{Given, compute};
-use crate::elementwise::named;
-use crate::errors::to_python;
+use crate::call::{Given, compute, outs};
 use crate::layout::check_overlaps;
 use crate::output::{Output, allocate};
 use crate::plan::{Addresses, Operand, Operation, Problem, Rotation};
-use crate::tensor::{Library, Tensor, tuple};
-use crate::wanted::MAKE_CONTIGUOUS;
-
-/// Element types of heads and tables.
-const FLOATS: &[DataType] = &[DataType::F32, DataType::Bf16, DataType::F16];
-
-/// Element types of positions.
-const INDICES: &[DataType] = &[DataType::S32, DataType::S64];
-
-/// The names of pairings.
-const PAIRINGS: [(&str, Pairing); 3] = [
-    ("interleaved", Pairing::Interleaved),
-    ("half_split", Pairing::HalfSplit),
-    ("half_split_of_head", Pairing::HalfSplitOfHead),
-];
+use crate::rope_angles::{Angles, FLOATS};
+use crate::rope_norm::{HeadNorm, without_epsilon};
+use crate::rope_positions::Positions;
+use crate::tensor::{Tensor, tuple};
 
 /// The arguments of both directions.
 struct Call<'a, 'py> {
     arg: Arg,
     input: &'a Bound<'py, PyAny>,
-    positions: &'a Bound<'py, PyAny>,
+    positions: Positions<'a, 'py>,
     angles: Angles<'a, 'py>,
-    out: Given<'a, 'py>,
+    norm: HeadNorm<'a, 'py>,
 }
 
-/// How heads are rotated.
-pub(crate) struct Angles<'a, 'py> {
-    frequencies: Given<'a, 'py>,
-    /// Frequencies that were passed as a list, as [`rope_frequencies`] returns them.
-    list: Option<Vec<f64>>,
-    /// Cosines and sines.
-    cos_sin: [Given<'a, 'py>; 2],
-    pairing: &'a str,
-    rotary_dims: Option<usize>,
-    magnitude: f64,
-}
+/// Tensors with their arguments: src, positions, angles, scale, and slots or diff_dst.
+type Inputs<'a, 'py> = ArrayVec<(Arg, Tensor<'a, 'py>), 7>;
 
-impl<'a, 'py> Angles<'a, 'py> {
-    pub(crate) fn new(
-        frequencies: Given<'a, 'py>,
-        cos_sin: [Given<'a, 'py>; 2],
-        pairing: &'a str,
-        rotary_dims: Option<usize>,
-        magnitude: f64,
-    ) -> PyResult<Self> {
-        let is_list =
-            |x: &&Bound<'_, PyAny>| x.is_instance_of::<PyList>() || x.is_instance_of::<PyTuple>();
-        let list = frequencies.filter(is_list).map(|list| {
-            list.extract::<Vec<f64>>().map_err(|_| {
-                PyTypeError::new_err(
-                    "frequencies is a list of something else than numbers: pass the first result of rope_frequencies \
-                     alone, and the second as magnitude",
-                )
-            })
-        });
-        let list = list.transpose()?;
-        Ok(Self { frequencies, list, cos_sin, pairing, rotary_dims, magnitude })
-    }
-
-    /// Reads the frequencies: an array, or the list of `self`.
-    fn frequencies(&self, object: &'a Bound<'py, PyAny>) -> PyResult<Tensor<'a, 'py>> {
-        let Some(list) = &self.list else {
-            return Tensor::read("frequencies", &[DataType::F64], object);
-        };
-        Ok(Tensor {
-            name: "frequencies",
-            object,
-            library: Library::Numpy,
-            data: list.as_ptr().cast_mut().cast(),
-            data_type: DataType::F64,
-            shape: [list.len()].into_iter().collect(),
-            strides: [1].into_iter().collect(),
-            is_output: false,
-            read_only: None,
-            lent: None,
-        })
-    }
-
-    /// The rotation of heads, the last dimension of the array `name`.
-    pub(crate) fn rotation(&self, name: &str, head: usize) -> PyResult<Rotation> {
-        let pairing = named("pairing", self.pairing, &PAIRINGS)?;
-        let (rotary_dims, most) = (self.rotary_dims.unwrap_or(head), head / 2 * 2);
-        let fits = rotary_dims >= 2 && rotary_dims.is_multiple_of(2) && rotary_dims <= head;
-        let wrong = match self.rotary_dims {
-            _ if head < 2 => {
-                format!("the last dimension of {name} is {head}: pass heads of 2 elements or more")
-            }
-            Some(given) if !fits => format!(
-                "rotary_dims is {given}, but the last dimension of {name} is {head}: pass an even number, 2 to {most}"
-            ),
-            None if !fits => format!(
-                "the last dimension of {name} is {head}, odd: pass an even rotary_dims, 2 to {most}"
-            ),
-            _ if pairing == Pairing::HalfSplitOfHead && !head.is_multiple_of(2) => format!(
-                "pairing is {:?}, but the last dimension of {name} is {head}: pass heads of an even number of elements",
-                self.pairing
-            ),
-            _ => return Ok(Rotation { pairing, rotary_dims, magnitude: self.magnitude as f32 }),
-        };
-        Err(PyValueError::new_err(wrong))
-    }
-
-    /// Rejects tables that do not have an element for each pair.
-    fn check_table(&self, cos: &Tensor<'_, '_>, pairs: usize) -> PyResult<()> {
-        let shape = &cos.shape;
-        if matches!(shape[..], [_, cols] if cols == pairs) {
-            return if pairs < 2 || cos.strides[1] == 1 { Ok(()) } else { cos.expect_dense() };
-        }
-        let hint = match (&shape[..], self.pairing) {
-            ([.., cols], _) if *cols != 2 * pairs => String::new(),
-            ([_, _], "interleaved") => {
-                "; if it has each value twice, as in Hugging Face's models, pass \
-                 numpy.ascontiguousarray(cos[:, ::2]), and so for sin"
-                    .to_owned()
-            }
-            ([_, _] | [1, _, _], _) => {
-                let first = if shape.len() == 2 { "" } else { "0, " };
-                format!(
-                    "; if it has each value twice, as in Hugging Face's models, pass cos[{first}:, :{pairs}] and \
-                     sin[{first}:, :{pairs}]"
-                )
-            }
-            _ => String::new(),
-        };
-        Err(PyValueError::new_err(format!(
-            "cos has the shape {}, but must have (positions, {pairs}): one element for each pair{hint}",
-            tuple(shape)
-        )))
-    }
-
-    /// The frequencies or both tables, which are valid while `self` lives.
-    pub(crate) fn tables(
-        &self,
-        rotary_dims: usize,
-    ) -> PyResult<ArrayVec<(Arg, Tensor<'a, 'py>), 2>> {
-        let mut angles = ArrayVec::new();
-        match (self.frequencies, self.cos_sin) {
-            (Some(frequencies), [None, None]) => {
-                let tensor = self.frequencies(frequencies)?;
-                tensor.expect_shape(&[rotary_dims / 2], "one for each pair")?;
-                angles.push((Arg::RopeFrequencies, tensor));
-            }
-            (None, [Some(cos), Some(sin)]) => {
-                let (cos, sin) =
-                    (Tensor::read("cos", FLOATS, cos)?, Tensor::read("sin", FLOATS, sin)?);
-                sin.expect_type_of(&cos)?;
-                sin.expect_shape(&cos.shape, "it is that of cos")?;
-                self.check_table(&cos, rotary_dims / 2)?;
-                if cos.strides != sin.strides {
-                    return Err(PyValueError::new_err(format!(
-                        "cos and sin have different strides: {MAKE_CONTIGUOUS}"
-                    )));
-                }
-                angles.push((Arg::RopeCos, cos));
-                angles.push((Arg::RopeSin, sin));
-            }
-            (Some(_), _) => {
-                return Err(PyValueError::new_err(
-                    "frequencies and tables are both given: pass frequencies, or cos and sin",
-                ));
-            }
-            _ => {
-                return Err(PyValueError::new_err(
-                    "the angles are missing: pass frequencies, or both cos and sin",
-                ));
-            }
-        }
-        Ok(angles)
-    }
-}
-
-impl<'py> Call<'_, 'py> {
-    fn run(self) -> PyResult<Bound<'py, PyAny>> {
-        let py = self.input.py();
-        let (name, to) = match self.arg {
-            Arg::Src => ("src", Arg::Dst),
-            _ => ("diff_dst", Arg::DiffSrc),
-        };
+impl<'a, 'py> Call<'a, 'py> {
+    /// What both directions read, the heads first, and the operation.
+    fn read(&self) -> PyResult<(Inputs<'a, 'py>, Rotation)> {
+        let name = if self.arg == Arg::Src { "src" } else { "diff_dst" };
         let input = Tensor::read(name, FLOATS, self.input)?;
-        let positions = Tensor::read("positions", INDICES, self.positions)?;
-        let fits = |(own, of_input): (&usize, &usize)| own == of_input || *own == 1;
-        if positions.shape.len() + 1 != input.shape.len()
-            || !positions.shape.iter().zip(&input.shape).all(fits)
-        {
-            return Err(PyValueError::new_err(format!(
-                "positions has the shape {}, but {name} has {}: pass the dimensions of {name} without the last, with 1 \
-                 where positions are shared, such as for heads",
-                tuple(&positions.shape),
-                tuple(&input.shape)
-            )));
-        }
-        let rotation = self.angles.rotation(name, input.shape.last().copied().unwrap_or(0))?;
+        let (positions, sections) = self.positions.read(&input)?;
+        let size = input.shape.last().copied().unwrap_or(0);
+        let rotation = self.angles.rotation(name, size)?;
         let angles = self.angles.tables(rotation.rotary_dims)?;
-        let (output, result) = match self.out {
-            None => allocate("out", &input, input.data_type, &input.shape)?,
-            Some(out) => {
-                let tensor = Tensor::read_output("out", FLOATS, out)?;
-                tensor.expect_shape(&input.shape, &format!("it is that of {name}"))?;
-                (tensor, Output::Array(out.clone()))
-            }
-        };
-        let inputs: ArrayVec<_, 4> =
-            [&input, &positions].into_iter().chain(angles.iter().map(|(_, t)| t)).collect();
-        check_overlaps(&[&output], &inputs, &[(&input, &output)])?;
-        let (mut operands, mut addresses) = (ArrayVec::new(), Addresses::new());
-        let own = [(self.arg, &input), (Arg::Positions, &positions)];
-        let all = own.into_iter().chain(angles.iter().map(|(arg, tensor)| (*arg, tensor)));
-        for (arg, tensor) in all.chain([(to, &output)]) {
-            let (strides, dims) = (tensor.strides.clone(), Some(tensor.shape.clone()));
-            operands.push(Operand { arg, data_type: tensor.data_type, strides, dims });
-            addresses.push(tensor.data);
-        }
-        let dims = input.shape.clone();
-        let operation = Operation::Rope(rotation);
-        // Both directions have one output and no statistics.
-        let prop_kind = PropKind::ForwardInference;
-        compute(py, &Problem { prop_kind, operation, dims, operands }, &addresses)?;
-        result.finish()
+        let (norm, scale) = self.norm.read(size)?;
+        let mut inputs = Inputs::new();
+        inputs.extend([(self.arg, input), (Arg::Positions, positions)]);
+        inputs.extend(angles);
+        inputs.extend(scale.map(|scale| (Arg::Scale, scale)));
+        let index_dim = self.positions.index_dim;
+        Ok((inputs, Rotation { sections, index_dim, norm, ..rotation }))
     }
+}
+
+/// Computes outputs, which may be one of the arguments in `in_place` for the first of them.
+fn run(
+    py: Python<'_>,
+    rotation: Rotation,
+    inputs: &Inputs<'_, '_>,
+    outputs: &[(Arg, &Tensor<'_, '_>)],
+    in_place: &[Arg],
+) -> PyResult<()> {
+    let read: ArrayVec<_, 7> = inputs.iter().map(|(_, tensor)| tensor).collect();
+    let written: ArrayVec<_, 2> = outputs.iter().map(|(_, tensor)| *tensor).collect();
+    let may_be_shared = inputs.iter().filter(|(arg, _)| in_place.contains(arg));
+    let pairs: ArrayVec<_, 2> = may_be_shared.map(|(_, tensor)| (tensor, written[0])).collect();
+    check_overlaps(&written, &read, &pairs)?;
+    let (mut operands, mut addresses) = (ArrayVec::new(), Addresses::new());
+    let all = inputs.iter().map(|(arg, tensor)| (*arg, tensor)).chain(outputs.iter().copied());
+    for (arg, tensor) in all {
+        let (strides, dims) = (tensor.strides.clone(), Some(tensor.shape.clone()));
+        operands.push(Operand { arg, data_type: tensor.data_type, strides, dims });
+        addresses.push(tensor.data);
+    }
+    // Both directions have no statistics.
+    let (operation, prop_kind) = (Operation::Rope(rotation), PropKind::ForwardInference);
+    let dims = read[0].shape.clone();
+    compute(py, &Problem { prop_kind, operation, dims, operands }, &addresses)
+}
+
+/// An output that is like an input: the caller's array, or a new one.
+fn like<'a, 'py>(
+    name: &'static str,
+    input: &Tensor<'a, 'py>,
+    out: Given<'a, 'py>,
+) -> PyResult<(Tensor<'a, 'py>, Output<'py>)> {
+    let Some(out) = out else { return allocate(name, input, input.data_type, &input.shape) };
+    let tensor = Tensor::read_output(name, FLOATS, out)?;
+    tensor.expect_shape(&input.shape, &format!("it is that of {}", input.name))?;
+    Ok((tensor, Output::Array(out.clone())))
+}
+
+/// The array that has the rows which slots name.
+fn cache<'a, 'py>(
+    input: &Tensor<'_, '_>,
+    out: Given<'a, 'py>,
+) -> PyResult<(Tensor<'a, 'py>, Output<'py>)> {
+    let out = out.ok_or_else(|| {
+        PyValueError::new_err(
+            "out is missing, but slots names rows of it: pass the array to write them to",
+        )
+    })?;
+    let tensor = Tensor::read_output("out", FLOATS, out)?;
+    let of_token = &input.shape[1..];
+    let fits = |outer: usize| tensor.shape.get(outer..).is_some_and(|own| own == of_token);
+    if !fits(1) && !fits(2) {
+        let list: String = of_token.iter().map(|size| format!(", {size}")).collect();
+        return Err(PyValueError::new_err(format!(
+            "out has the shape {}, but must have (slots{list}) or (pages, slots of a page{list}): its rows are tokens \
+             of src",
+            tuple(&tensor.shape)
+        )));
+    }
+    Ok((tensor, Output::Array(out.clone())))
+}
+
+/// The slots, one for each token of `input`, which has one position.
+fn read_slots<'a, 'py>(
+    (input, positions): (&Tensor<'_, '_>, &Tensor<'_, '_>),
+    slots: &'a Bound<'py, PyAny>,
+) -> PyResult<Tensor<'a, 'py>> {
+    let slots = Tensor::read("slots", &[DataType::S64], slots)?;
+    slots.expect_shape(&input.shape[..1], "one for each token, dimension 0 of src")?;
+    slots.expect_dense()?;
+    let tokens = input.shape.len() - 1;
+    if positions.shape.iter().take(tokens).skip(1).any(|size| *size != 1) {
+        return Err(PyValueError::new_err(format!(
+            "positions has the shape {}, but with slots a token of dimension 0 has one position: pass the size 1 in \
+             the dimensions after it",
+            tuple(&positions.shape)
+        )));
+    }
+    Ok(slots)
+}
+
+/// src of the gradient, if heads were normalized.
+fn read_src<'a, 'py>(
+    diff_dst: &Tensor<'_, '_>,
+    src: Given<'a, 'py>,
+    normalized: bool,
+) -> PyResult<Option<Tensor<'a, 'py>>> {
+    let src = src.map(|src| Tensor::read("src", FLOATS, src)).transpose()?;
+    match (&src, normalized) {
+        (Some(src), true) => src.expect_shape(&diff_dst.shape, "it is that of diff_dst")?,
+        (Some(_), false) => return Err(without_epsilon("src")),
+        (None, true) => {
+            return Err(PyValueError::new_err(
+                "src is missing, but epsilon is given: pass the src of rope, whose heads it normalized",
+            ));
+        }
+        (None, false) => {}
+    }
+    Ok(src)
 }
 
 /// Rotary position embedding: rotates the pairs of each head by angles that grow with the position.
@@ -243,7 +155,7 @@ impl<'py> Call<'_, 'py> {
 ///     b' = (a * sin(angle) + b * cos(angle)) * magnitude
 ///
 /// for pair i of a head, the last dimension of src (Su and others, RoFormer, 2021). Angles are computed in
-/// float64.
+/// float64. With epsilon, each head is first normalized: src / sqrt(mean(src**2) + epsilon) * scale.
 ///
 /// Parameters
 /// ----------
@@ -262,8 +174,28 @@ impl<'py> Call<'_, 'py> {
 ///     A factor for the rotated elements, as from rope_frequencies.
 /// cos, sin : array of shape (positions, rotary_dims / 2), optional
 ///     Tables instead of frequencies: float32, bfloat16 or float16.
+/// sections : list of int, optional
+///     How many pairs each part of a position rotates, such as time, row and column of an image: 2 to 4 numbers,
+///     together R/2. positions then has one more dimension, of the parts. The first sections[0] pairs use part
+///     0, and so on (Qwen2-VL).
+/// interleaved_sections : bool
+///     Pair i uses part i % n of n while that part has pairs, else part 0 (Qwen3-VL).
+/// index_dim : int, optional
+///     A dimension of src whose index is added to positions, which have 1 there.
+/// epsilon : float, optional
+///     Normalize each head, with this number added to the mean square; finite, 0 or more.
+/// scale : array of shape (D,), optional
+///     Of the normalization: float32, bfloat16 or float16; contiguous.
+/// scale_plus_one : bool
+///     Use 1 + scale, added in float32.
+/// rounded : bool
+///     Round normalized values to the type of the result before the rotation.
+/// slots : int64 array of shape (tokens,), optional
+///     Write token t, an element of dimension 0 of src, to row slots[t] of out, or nowhere for -1. Slots differ;
+///     other rows are not changed.
 /// out : array of the shape of src, optional
-///     Where to write the result; pass src itself to work in place.
+///     Where to write the result; pass src itself to work in place. With slots, out is required and has slots,
+///     or pages and slots of a page, instead of tokens.
 ///
 /// Returns
 /// -------
@@ -275,7 +207,8 @@ impl<'py> Call<'_, 'py> {
 ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (src, positions, frequencies=None, *, pairing, rotary_dims=None, magnitude=1.0, cos=None,
-                    sin=None, out=None))]
+                    sin=None, sections=None, interleaved_sections=false, index_dim=None, epsilon=None, scale=None,
+                    scale_plus_one=false, rounded=false, slots=None, out=None))]
 #[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
 pub(crate) fn rope<'py>(
     src: &Bound<'py, PyAny>,
@@ -286,26 +219,58 @@ pub(crate) fn rope<'py>(
     #[pyo3(from_py_with = arguments::magnitude)] magnitude: f64,
     cos: Option<&Bound<'py, PyAny>>,
     sin: Option<&Bound<'py, PyAny>>,
+    #[pyo3(from_py_with = arguments::sections)] sections: Option<Vec<usize>>,
+    #[pyo3(from_py_with = arguments::interleaved_sections)] interleaved_sections: bool,
+    #[pyo3(from_py_with = arguments::index_dim)] index_dim: Option<usize>,
+    #[pyo3(from_py_with = arguments::optional_epsilon)] epsilon: Option<f64>,
+    scale: Option<&Bound<'py, PyAny>>,
+    #[pyo3(from_py_with = arguments::scale_plus_one)] scale_plus_one: bool,
+    #[pyo3(from_py_with = arguments::rounded)] rounded: bool,
+    slots: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let angles = Angles::new(frequencies, [cos, sin], pairing, rotary_dims, magnitude)?;
-    Call { arg: Arg::Src, input: src, positions, angles, out }.run()
+    let call = Call {
+        arg: Arg::Src,
+        input: src,
+        positions: Positions { array: positions, sections, interleaved_sections, index_dim },
+        angles: Angles::new(frequencies, [cos, sin], pairing, rotary_dims, magnitude)?,
+        norm: HeadNorm { epsilon, scale, scale_plus_one, rounded },
+    };
+    let (mut inputs, rotation) = call.read()?;
+    let read = |slots| read_slots((&inputs[0].1, &inputs[1].1), slots);
+    let slots = slots.map(read).transpose()?;
+    let in_place: &[Arg] = if slots.is_some() { &[] } else { &[Arg::Src] };
+    let (dst, result) = match &slots {
+        Some(_) => cache(&inputs[0].1, out)?,
+        None => like("out", &inputs[0].1, out)?,
+    };
+    inputs.extend(slots.map(|slots| (Arg::Slots, slots)));
+    run(src.py(), rotation, &inputs, &[(Arg::Dst, &dst)], in_place)?;
+    result.finish()
 }
 
-/// The gradient of rope: the rotation back.
+/// The gradient of rope: the rotation back, and with epsilon the gradient of the normalization.
 ///
 /// Parameters
 /// ----------
 /// diff_dst : array of shape (..., D)
-///     The gradient of the result: float32, bfloat16 or float16.
-/// positions, frequencies, pairing, rotary_dims, magnitude, cos, sin
+///     The gradient of the result: float32, bfloat16 or float16; with epsilon, 2 to 5 dimensions.
+/// positions, frequencies, pairing, rotary_dims, magnitude, cos, sin, sections, interleaved_sections, index_dim
 ///     As in the forward pass.
+/// epsilon, scale, scale_plus_one, rounded
+///     As in the forward pass. rounded has no effect: the gradient of rounding is taken as 1.
+/// src : array of the shape of diff_dst
+///     The source of the forward pass, with epsilon only.
+/// return_diff_scale : bool
+///     Also return the gradient of scale, the sum over all heads.
 /// out : array of the shape of diff_dst, optional
-///     Where to write the result; pass diff_dst itself to work in place.
+///     Where to write the result; pass diff_dst or src itself to work in place. With return_diff_scale a tuple
+///     (diff_src, diff_scale), with None for a new array.
 ///
 /// Returns
 /// -------
-/// out, or a new array of the library, shape and element type of diff_dst.
+/// out, or a new array of the library, shape and element type of diff_dst; with return_diff_scale
+/// (diff_src, diff_scale), the second in the element type of scale.
 ///
 /// Raises
 /// ------
@@ -313,7 +278,8 @@ pub(crate) fn rope<'py>(
 ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
 #[pyo3(signature = (diff_dst, positions, frequencies=None, *, pairing, rotary_dims=None, magnitude=1.0, cos=None,
-                    sin=None, out=None))]
+                    sin=None, sections=None, interleaved_sections=false, index_dim=None, epsilon=None, scale=None,
+                    scale_plus_one=false, rounded=false, src=None, return_diff_scale=false, out=None))]
 #[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
 pub(crate) fn rope_backward<'py>(
     diff_dst: &Bound<'py, PyAny>,
@@ -324,120 +290,45 @@ pub(crate) fn rope_backward<'py>(
     #[pyo3(from_py_with = arguments::magnitude)] magnitude: f64,
     cos: Option<&Bound<'py, PyAny>>,
     sin: Option<&Bound<'py, PyAny>>,
+    #[pyo3(from_py_with = arguments::sections)] sections: Option<Vec<usize>>,
+    #[pyo3(from_py_with = arguments::interleaved_sections)] interleaved_sections: bool,
+    #[pyo3(from_py_with = arguments::index_dim)] index_dim: Option<usize>,
+    #[pyo3(from_py_with = arguments::optional_epsilon)] epsilon: Option<f64>,
+    scale: Option<&Bound<'py, PyAny>>,
+    #[pyo3(from_py_with = arguments::scale_plus_one)] scale_plus_one: bool,
+    #[pyo3(from_py_with = arguments::rounded)] rounded: bool,
+    src: Option<&Bound<'py, PyAny>>,
+    #[pyo3(from_py_with = arguments::return_diff_scale)] return_diff_scale: bool,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let angles = Angles::new(frequencies, [cos, sin], pairing, rotary_dims, magnitude)?;
-    Call { arg: Arg::DiffDst, input: diff_dst, positions, angles, out }.run()
-}
-
-/// Scalings, the names of their parameters, and how many of them may be left out.
-const SCALINGS: [(&str, (&[&str], usize)); 7] = [
-    ("none", (&[], 0)),
-    ("linear", (&["factor"], 0)),
-    ("ntk", (&["factor"], 0)),
-    ("dynamic_ntk", (&["factor", "trained length", "current length"], 0)),
-    (
-        "yarn",
-        (
-            &[
-                "factor",
-                "trained length",
-                "beta_fast",
-                "beta_slow",
-                "mscale",
-                "mscale_all_dim",
-                "truncate",
-                "magnitude",
-            ],
-            6,
-        ),
-    ),
-    ("llama3", (&["factor", "low_freq_factor", "high_freq_factor", "trained length"], 0)),
-    ("longrope", (&["factor", "trained length"], 0)),
-];
-
-/// What is wrong with the parameters of a scaling, in their names.
-fn wrong_parameters(scaling: &str, parameters: &[f64], rotary_dims: usize) -> Option<PyErr> {
-    let (names, optional) = match named("scaling", scaling, &SCALINGS) {
-        Ok(names) => names,
-        Err(error) => return Some(error),
-    };
-    let divisors = if scaling == "longrope" { rotary_dims / 2 } else { 0 };
-    let needed = names.len() - optional;
-    let count = parameters.len();
-    if !(needed + divisors..=names.len() + divisors).contains(&count) {
-        let mut list = names[..needed].join(", ");
-        if divisors > 0 {
-            list = format!("{list}, and {divisors} divisors, one for each pair");
-        }
-        let rest = names[needed..].join(", ");
-        let rest = if optional > 0 { format!(", optionally followed by {rest}") } else { rest };
-        return Some(PyValueError::new_err(format!(
-            "parameters has the length {count}: with scaling {scaling:?} pass [{list}]{rest}"
-        )));
+    let py = diff_dst.py();
+    if return_diff_scale && scale.is_none() {
+        return Err(PyValueError::new_err(
+            "return_diff_scale is True, but there is no scale: pass scale, or leave it out",
+        ));
     }
-    // yarn's mscale and what follows may be 0.
-    let is_wrong = |at: usize, value: f64| {
-        !(value.is_finite() && (value > 0.0 || value == 0.0 && scaling == "yarn" && at >= 4))
+    let call = Call {
+        arg: Arg::DiffDst,
+        input: diff_dst,
+        positions: Positions { array: positions, sections, interleaved_sections, index_dim },
+        angles: Angles::new(frequencies, [cos, sin], pairing, rotary_dims, magnitude)?,
+        norm: HeadNorm { epsilon, scale, scale_plus_one, rounded },
     };
-    let at = (0..count).find(|&at| is_wrong(at, parameters[at]))?;
-    let name = names.get(at).copied().unwrap_or("a divisor");
-    Some(PyValueError::new_err(format!(
-        "parameters[{at}], {name}, is {}: pass a number above 0",
-        parameters[at]
-    )))
-}
-
-/// The frequencies of rope, as Hugging Face's transformers compute them.
-///
-/// Parameters
-/// ----------
-/// rotary_dims : int
-///     Even; there is a frequency for each pair.
-/// base : float
-///     The frequencies are base**(-2i / rotary_dims).
-/// scaling : str
-///     How to scale them: "none", "linear", "ntk", "dynamic_ntk", "yarn", "llama3" or "longrope".
-/// parameters : list of float
-///     linear, ntk: factor. dynamic_ntk: factor, trained length, current length. yarn: factor, trained length,
-///     then optionally beta_fast, beta_slow, mscale, mscale_all_dim, truncate, magnitude. llama3: factor,
-///     low_freq_factor, high_freq_factor, trained length. longrope: factor, trained length, then a divisor for
-///     each pair.
-///
-/// Returns
-/// -------
-/// (frequencies, magnitude)
-///     A list of float, and the value for rope's parameter magnitude.
-///
-/// Raises
-/// ------
-/// TypeError, ValueError
-///     A value has the wrong type, or is out of its range.
-#[pyfunction]
-#[pyo3(signature = (rotary_dims, base=10000.0, *, scaling="none", parameters=Vec::new()),
-       text_signature = "(rotary_dims, base=10000.0, *, scaling='none', parameters=())")]
-pub(crate) fn rope_frequencies(
-    #[pyo3(from_py_with = arguments::rotary_dims)] rotary_dims: usize,
-    #[pyo3(from_py_with = arguments::base)] base: f64,
-    #[pyo3(from_py_with = arguments::scaling)] scaling: &str,
-    #[pyo3(from_py_with = arguments::parameters)] parameters: Vec<f64>,
-) -> PyResult<(Vec<f64>, f64)> {
-    let wrong = || wrong_parameters(scaling, &parameters, rotary_dims);
-    let scaling = match (scaling, &parameters[..]) {
-        ("none", []) => Scaling::None,
-        ("linear", [factor]) => Scaling::Linear(*factor),
-        ("ntk", [factor]) => Scaling::Ntk(*factor),
-        ("dynamic_ntk", &[factor, trained, current]) => {
-            Scaling::DynamicNtk { factor, trained, current }
-        }
-        ("yarn", parameters) => Scaling::Yarn(parameters),
-        ("llama3", &[factor, low_freq_factor, high_freq_factor, trained]) => {
-            Scaling::Llama3 { factor, low_freq_factor, high_freq_factor, trained }
-        }
-        ("longrope", parameters) => Scaling::Longrope(parameters),
-        _ => return Err(wrong().unwrap_or_else(|| PyValueError::new_err("scaling is unknown"))),
-    };
-    let found = frequencies(scaling, rotary_dims, base);
-    let found = found.map_err(|error| wrong().unwrap_or_else(|| to_python(&error)))?;
-    Ok((found.0, found.1.into()))
+    let (mut inputs, rotation) = call.read()?;
+    let src = read_src(&inputs[0].1, src, rotation.norm.is_some())?;
+    let in_place = &[Arg::DiffDst, Arg::Src];
+    inputs.extend(src.map(|src| (Arg::Src, src)));
+    if !return_diff_scale {
+        let (diff_src, result) = like("out", &inputs[0].1, out)?;
+        run(py, rotation, &inputs, &[(Arg::DiffSrc, &diff_src)], in_place)?;
+        return result.finish();
+    }
+    let [first, second] = outs(out, "diff_src, diff_scale")?;
+    let (diff_src, result) = like("out[0]", &inputs[0].1, first.as_ref())?;
+    let (_, scale) = inputs.iter().find(|(arg, _)| *arg == Arg::Scale).expect("a scale");
+    let (diff_scale, of_scale) = like("out[1]", scale, second.as_ref())?;
+    diff_scale.expect_dense()?;
+    let outputs = [(Arg::DiffSrc, &diff_src), (Arg::DiffScale, &diff_scale)];
+    run(py, rotation, &inputs, &outputs, in_place)?;
+    Ok((result.finish()?, of_scale.finish()?).into_pyobject(py)?.into_any())
 }

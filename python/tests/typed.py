@@ -55,6 +55,11 @@ def others(x: Rows, up: Rows, positions: NDArray[np.int32]) -> None:
     """Activations and rope."""
     frequencies, magnitude = libnorm.rope_frequencies(8, scaling="yarn", parameters=[4.0, 64.0])
     assert_type(libnorm.rope(x, positions, frequencies, pairing="half_split", magnitude=magnitude), Rows)
+    assert_type(libnorm.rope_backward(x, positions, frequencies, pairing="half_split"), Rows)
+    normalized = libnorm.rope_backward(
+        x, positions, frequencies, pairing="half_split", epsilon=1e-6, scale=up, src=x, return_diff_scale=True
+    )
+    assert_type(normalized, tuple[Rows, Rows])
     assert_type(libnorm.gated_backward(x, x, up), tuple[Rows, Rows])
     assert_type(libnorm.gated_backward(x, x, packing="gate_first"), Rows)
     assert_type(libnorm.binary(x, up, "add", out=libnorm.eltwise(x, "relu")), Rows)

@@ -1,9 +1,14 @@
-from collections.abc import Sequence
 from typing import Any, Final, Literal, overload
 
 from typing_extensions import Unpack
 
 from ._attention import KvCache as KvCache, attention as attention, attention_backward as attention_backward
+from ._rope import (
+    rope as rope,
+    rope_backward as rope_backward,
+    rope_frequencies as rope_frequencies,
+    rope_permute as rope_permute,
+)
 from ._types import SupportsDLPack as SupportsDLPack, _Activation, _Array, _Function, _Gating, _Options, _Ungated
 
 __version__: Final[str]
@@ -276,37 +281,6 @@ def explain(
     rms: bool = True,
     row: int | None = None,
 ) -> dict[str, Any]: ...
-def rope(
-    src: _Array,
-    positions: SupportsDLPack,
-    frequencies: SupportsDLPack | Sequence[float] | None = None,
-    *,
-    pairing: Literal["interleaved", "half_split", "half_split_of_head"],
-    rotary_dims: int | None = None,
-    magnitude: float = 1.0,
-    cos: SupportsDLPack | None = None,
-    sin: SupportsDLPack | None = None,
-    out: _Array | None = None,
-) -> _Array: ...
-def rope_backward(
-    diff_dst: _Array,
-    positions: SupportsDLPack,
-    frequencies: SupportsDLPack | Sequence[float] | None = None,
-    *,
-    pairing: Literal["interleaved", "half_split", "half_split_of_head"],
-    rotary_dims: int | None = None,
-    magnitude: float = 1.0,
-    cos: SupportsDLPack | None = None,
-    sin: SupportsDLPack | None = None,
-    out: _Array | None = None,
-) -> _Array: ...
-def rope_frequencies(
-    rotary_dims: int,
-    base: float = 10000.0,
-    *,
-    scaling: Literal["none", "linear", "ntk", "dynamic_ntk", "yarn", "llama3", "longrope"] = "none",
-    parameters: Sequence[float] = (),
-) -> tuple[list[float], float]: ...
 def adaptive_window(
     strategy: Literal["fixed", "length", "entropy", "entropy_over_4", "perplexity"],
     length: int,

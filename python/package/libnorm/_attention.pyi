@@ -148,6 +148,10 @@ class KvCache:
         magnitude: float = 1.0,
         cos: SupportsDLPack | None = None,
         sin: SupportsDLPack | None = None,
+        epsilon: float | None = None,
+        scale: SupportsDLPack | None = None,
+        scale_plus_one: bool = False,
+        rounded: bool = False,
     ) -> None: ...
     @overload
     def attend(
