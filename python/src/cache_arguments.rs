@@ -17,8 +17,16 @@ const TYPES: [(&str, DataType); 5] = [
     ("float8_e4m3fn", DataType::F8E4m3),
 ];
 
-/// The type that a string or an object of another package names.
+/// The type of a cache that a string or an object of another package names.
 pub(crate) fn data_type(dtype: &Bound<'_, PyAny>) -> PyResult<DataType> {
+    named_type(dtype, &TYPES)
+}
+
+/// The one of `types` that a string or an object of another package names.
+pub(crate) fn named_type(
+    dtype: &Bound<'_, PyAny>,
+    types: &[(&str, DataType)],
+) -> PyResult<DataType> {
     let attribute = |name| dtype.getattr_opt(name)?.map(|found| found.extract()).transpose();
     let name = match dtype.extract::<String>() {
         Ok(name) => name,
@@ -28,7 +36,7 @@ pub(crate) fn data_type(dtype: &Bound<'_, PyAny>) -> PyResult<DataType> {
             None => dtype.to_string(),
         },
     };
-    named("dtype", name.strip_prefix("torch.").unwrap_or(&name), &TYPES)
+    named("dtype", name.strip_prefix("torch.").unwrap_or(&name), types)
 }
 
 /// A number, or a list of them, one for each of `count`.

@@ -17,6 +17,7 @@ use crate::layout::{MAX_JOINED, check_overlaps, join};
 use crate::options::{Keywords, Options};
 use crate::output::{Output, allocate, expect_out};
 use crate::plan::{Addresses, Operand, Operation, Problem, Strides, execute};
+use crate::scales::{SCALES, check_scales, group_of};
 use crate::tensor::{Dims, Tensor, tuple};
 use crate::wanted::{MAKE_CONTIGUOUS, NEW_CONTIGUOUS};
 
@@ -41,7 +42,7 @@ const PARAMETERS: &[DataType] = &[DataType::F32, DataType::Bf16, DataType::F16];
 pub(crate) type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
 /// Element types of gates and residuals.
-const BESIDE: &[DataType] = PARAMETERS;
+pub(crate) const BESIDE: &[DataType] = PARAMETERS;
 /// Element types that have dynamic scales.
 pub(crate) const QUANTIZED: &[DataType] =
     &[DataType::S8, DataType::U8, DataType::F8E4m3, DataType::F8E5m2];
@@ -157,7 +158,7 @@ impl<'a, 'py> Call<'a, 'py> {
     pub(crate) fn keywords(&mut self, keywords: &'a Keywords<'py>) -> PyResult<()> {
         self.flags |= keywords.flags;
         self.options = keywords.options;
-        self.options.check_partial(self.flags.contains(Flags::RMS_NORM), self.cols())?;
+        self.options.check_partial(self.flags.contains(Flags::RMS_NORM), "row", self.cols())?;
         if let Some((name, gate)) = &keywords.gate {
             self.input_like_src(Arg::Gate, name, gate)?;
         }
@@ -196,14 +197,7 @@ impl<'a, 'py> Call<'a, 'py> {
 
     /// Computes a scale for every `group` elements of a row of dst; without `group`, one for the whole row.
     pub(crate) fn quantize(&mut self, group: Option<usize>) -> PyResult<()> {
-        let cols = self.cols();
-        let group = group.unwrap_or(cols.max(1));
-        if group == 0 || !cols.is_multiple_of(group) {
-            return Err(PyValueError::new_err(format!(
-                "group is {group}: pass a divisor of {cols}, the last dimension of src"
-            )));
-        }
-        self.options.group = group;
+        self.options.group = group_of(group, self.cols(), "src")?;
         Ok(())
     }
 
@@ -273,7 +267,8 @@ impl<'a, 'py> Call<'a, 'py> {
 
     fn types_of_output(&self, arg: Arg) -> &'static [DataType] {
         match arg {
-            Arg::Mean | Arg::Variance | Arg::DstScale => &[DataType::F32],
+            Arg::Mean | Arg::Variance => &[DataType::F32],
+            Arg::DstScale => SCALES,
             Arg::DstZeroPoint => &[DataType::S32],
             Arg::DiffScale | Arg::DiffShift | Arg::DiffGate => PARAMETERS,
             Arg::ResidualDst => BESIDE,
@@ -301,7 +296,11 @@ impl<'a, 'py> Call<'a, 'py> {
             Arg::DstScale | Arg::DstZeroPoint => {
                 tensor
                     .expect_shape(&self.shape_of_scales(), "one element for each group of src")?;
-                tensor.expect_dense()
+                tensor.expect_dense()?;
+                match arg {
+                    Arg::DstScale => check_scales(tensor, self.options.group, &self.outputs[0].1),
+                    _ => Ok(()),
+                }
             }
             _ => self.expect_shape_of_src(tensor),
         }

@@ -30,6 +30,7 @@ const TYPES: &[(DataType, DLDataTypeCode, u8)] = &[
     (DataType::U8, DLDataTypeCode::UINT, 8),
     (DataType::F8E4m3, DLDataTypeCode::FLOAT8_E4M3FN, 8),
     (DataType::F8E5m2, DLDataTypeCode::FLOAT8_E5M2, 8),
+    (DataType::E8m0, DLDataTypeCode::FLOAT8_E8M0FNU, 8),
     (DataType::S32, DLDataTypeCode::INT, 32),
     (DataType::S64, DLDataTypeCode::INT, 64),
 ];

@@ -40,6 +40,8 @@ fn memory(engine: &Engine, tensor: &Tensor<'_, '_>) -> norm_rs::Result<Memory<'s
 ///     The normalization's epsilon.
 /// rms : bool
 ///     RMS normalization; layer normalization if False.
+/// scale_plus_one : bool
+///     The normalization uses 1 + scale.
 /// row : int, optional
 ///     Explain only this row instead of all.
 ///
@@ -56,12 +58,13 @@ fn memory(engine: &Engine, tensor: &Tensor<'_, '_>) -> norm_rs::Result<Memory<'s
 /// TypeError, ValueError
 ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
-#[pyo3(signature = (src, scale=None, epsilon=1e-5, *, rms=true, row=None))]
+#[pyo3(signature = (src, scale=None, epsilon=1e-5, *, rms=true, scale_plus_one=false, row=None))]
 pub(crate) fn explain<'py>(
     src: &Bound<'py, PyAny>,
     scale: Given<'_, 'py>,
     #[pyo3(from_py_with = arguments::plain_epsilon)] epsilon: f64,
     #[pyo3(from_py_with = arguments::rms)] rms: bool,
+    #[pyo3(from_py_with = arguments::scale_plus_one)] scale_plus_one: bool,
     #[pyo3(from_py_with = arguments::row)] row: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let tensor = Tensor::read("src", BACKWARD, src)?;
@@ -80,11 +83,17 @@ pub(crate) fn explain<'py>(
         scale
             .expect_shape(&tensor.shape[tensor.shape.len() - 1..], "one element for each column")?;
     }
+    if scale_plus_one && scale.is_none() {
+        return Err(PyValueError::new_err(
+            "scale_plus_one needs scale: pass scale, or leave scale_plus_one out",
+        ));
+    }
     let failed = |error| to_python(&error);
     let engine = Engine::cpu().map_err(failed)?;
     let rows = memory(&engine, &tensor).map_err(failed)?;
     let factors = scale.map(|scale| memory(&engine, &scale)).transpose().map_err(failed)?;
-    let flags = if rms { Flags::RMS_NORM } else { Flags::NONE };
+    let set = |is_set: bool, flag| if is_set { flag } else { Flags::NONE };
+    let flags = set(rms, Flags::RMS_NORM) | set(scale_plus_one, Flags::SCALE_PLUS_ONE);
     let mut explain = Explain::new(&rows).epsilon(epsilon as f32).flags(flags);
     if let Some(factors) = &factors {
         explain = explain.scale(factors);

@@ -103,8 +103,20 @@ pub(crate) const KEYWORDS: &[(&[&str], &[Meaning])] = &[
         &["residual", "res", "skip"],
         &[
             say("norm_backward", "pass the sum as src, and the gradient of the sum as diff_sum"),
-            say("norm_quantized", "there is none: add it to src before the call"),
-            say("group_norm", "there is none: add it to src before the call"),
+            say("group_norm_quantized", "there is none: add it to src before the call"),
+            say(
+                "layer_norm_quantized",
+                "use add_layer_norm_quantized(src, residual, ...), which also returns the sum",
+            ),
+            say(
+                "rms_norm_quantized",
+                "use add_rms_norm_quantized(src, residual, ...), which also returns the sum",
+            ),
+            say(
+                "group_norm_training",
+                "use add_group_norm_training(src, residual, ...), which also returns the sum",
+            ),
+            say("group_norm", "use add_group_norm(src, residual, ...), which also returns the sum"),
             is("residual"),
             say(
                 "layer_norm_training",
@@ -123,7 +135,7 @@ pub(crate) const KEYWORDS: &[(&[&str], &[Meaning])] = &[
         &["prenorm", "return_residual", "residual_in_fp32"],
         &[say(
             "norm",
-            "add_layer_norm and add_rms_norm always return the sum, in the type of residual",
+            "the functions whose names begin with add_ always return the sum, in the type of residual",
         )],
     ),
     (&["z"], &[is("gate")]),

@@ -24,6 +24,8 @@ mod errors;
 mod explain;
 mod functions;
 mod gated;
+mod group_call;
+mod group_residual;
 mod groups;
 mod hint_tables;
 mod hints;
@@ -36,6 +38,7 @@ mod output;
 mod plan;
 mod plan_attention;
 mod plan_elementwise;
+mod plan_groups;
 mod plan_rope;
 mod quantized;
 mod residual;
@@ -44,6 +47,7 @@ mod rope_angles;
 mod rope_norm;
 mod rope_positions;
 mod rope_weights;
+mod scales;
 mod settings;
 mod softmax;
 mod tensor;
@@ -64,6 +68,8 @@ mod _libnorm {
     #[pymodule_export]
     use crate::gated::{gated, gated_backward};
     #[pymodule_export]
+    use crate::group_residual::{add_group_norm, add_group_norm_training};
+    #[pymodule_export]
     use crate::groups::{group_norm, group_norm_backward, group_norm_training};
     #[pymodule_export]
     use crate::kv_cache::PyKvCache;
@@ -73,7 +79,10 @@ mod _libnorm {
         rms_norm_training,
     };
     #[pymodule_export]
-    use crate::quantized::{layer_norm_quantized, rms_norm_quantized};
+    use crate::quantized::{
+        add_layer_norm_quantized, add_rms_norm_quantized, group_norm_quantized,
+        layer_norm_quantized, rms_norm_quantized,
+    };
     #[pymodule_export]
     use crate::residual::{
         add_layer_norm, add_layer_norm_training, add_rms_norm, add_rms_norm_training,
@@ -84,8 +93,8 @@ mod _libnorm {
     use crate::rope_weights::{rope_frequencies, rope_permute};
     #[pymodule_export]
     use crate::settings::{
-        get_cpu_isa, get_num_threads, last_implementation, last_num_threads, set_max_cpu_isa,
-        set_num_threads,
+        get_cpu_isa, get_num_threads, last_implementation, last_num_threads, machine_epsilon,
+        set_max_cpu_isa, set_num_threads,
     };
 
     #[pymodule_export]

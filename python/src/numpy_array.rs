@@ -23,10 +23,11 @@ use crate::tensor::{Library, Tensor, check_alignment, layout, type_name};
 use crate::wanted::{READ_ONLY, Wanted};
 
 /// The element types of the package ml_dtypes and their type numbers in NumPy; 0 until known.
-static ML_DTYPES: [(&str, DataType, AtomicI32); 3] = [
+static ML_DTYPES: [(&str, DataType, AtomicI32); 4] = [
     ("bfloat16", DataType::Bf16, AtomicI32::new(0)),
     ("float8_e4m3fn", DataType::F8E4m3, AtomicI32::new(0)),
     ("float8_e5m2", DataType::F8E5m2, AtomicI32::new(0)),
+    ("float8_e8m0fnu", DataType::E8m0, AtomicI32::new(0)),
 ];
 
 /// The first type number that NumPy gives to types of other packages.

@@ -26,21 +26,35 @@ pub(crate) struct Options {
 impl Options {
     pub(crate) const NONE: Self = Self { gating: SILU, exact: false, partial: 0, group: 0 };
 
-    /// Refuses a partial norm where there is none, and one of more elements than a row has.
-    pub(crate) fn check_partial(&self, rms: bool, cols: usize) -> PyResult<()> {
+    /// Refuses a partial norm where there is none, and one of more elements than `what`, a row or a group, has.
+    pub(crate) fn check_partial(&self, rms: bool, what: &str, size: usize) -> PyResult<()> {
         let partial = self.partial;
         if partial > 0 && !rms {
             return Err(PyValueError::new_err(format!(
-                "partial is {partial}, but only RMS normalization has it: use the function for that, such as \
-                 rms_norm, or leave it out"
+                "partial is {partial}, but only RMS normalization has it: {}, or leave it out",
+                match what {
+                    "group" => "pass rms=True",
+                    _ => "use the function for that, such as rms_norm",
+                }
             )));
         }
-        if partial > cols {
+        if partial > size {
             return Err(PyValueError::new_err(format!(
-                "partial is {partial}, but a row of src has {cols} elements: pass 1 to {cols}"
+                "partial is {partial}, but a {what} of src has {size} elements: pass 1 to {size}"
             )));
         }
         Ok(())
+    }
+
+    /// Refuses a partial norm over part of a channel, which has this many positions.
+    pub(crate) fn check_channels(&self, positions: usize) -> PyResult<()> {
+        if positions == 0 || self.partial.is_multiple_of(positions) {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(format!(
+            "partial is {}, but a channel of src has {positions} elements: pass a multiple of {positions}",
+            self.partial
+        )))
     }
 }
 

@@ -26,6 +26,7 @@ use crate::options::Options;
 pub(crate) use crate::plan_attention::Attention;
 use crate::plan_elementwise::Elementwise;
 pub(crate) use crate::plan_elementwise::Gated;
+pub(crate) use crate::plan_groups::Groups;
 pub(crate) use crate::plan_rope::{MOST_SECTIONS, OfHeads, Rotation, Sections};
 
 /// The number of primitives that each thread caches.
@@ -55,27 +56,11 @@ pub(crate) struct Operand {
 /// What is computed from the rows.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Operation {
-    Normalization {
-        flags: Flags,
-        epsilon: f32,
-        options: Options,
-    },
-    /// Each sample's channels are in `groups` groups.
-    GroupNormalization {
-        flags: Flags,
-        epsilon: f32,
-        groups: usize,
-    },
-    Softmax {
-        algorithm: Algorithm,
-        axis: usize,
-    },
+    Normalization { flags: Flags, epsilon: f32, options: Options },
+    GroupNormalization(Groups),
+    Softmax { algorithm: Algorithm, axis: usize },
     Rope(Rotation),
-    Eltwise {
-        function: Eltwise,
-        alpha: f32,
-        beta: f32,
-    },
+    Eltwise { function: Eltwise, alpha: f32, beta: f32 },
     Binary(Binary),
     Gated(Gated),
     Attention(Attention),
@@ -104,8 +89,8 @@ impl Problem {
         }
         let (rows, cols) = self.dims.split_at(self.dims.len() - 1);
         let (statistics, parameters): (Strides, &[usize]) = match self.operation {
-            Operation::GroupNormalization { groups, .. } => {
-                ([self.dims[0], groups].into_iter().collect(), &self.dims[1..2])
+            Operation::GroupNormalization(of) => {
+                ([self.dims[0], of.groups].into_iter().collect(), &self.dims[1..2])
             }
             _ => (rows.iter().copied().collect(), cols),
         };
@@ -127,12 +112,28 @@ impl Problem {
     fn group(&self) -> usize {
         match self.operation {
             Operation::Normalization { options, .. } => options.group,
+            Operation::GroupNormalization(of) => of.options.group,
             _ => 0,
         }
     }
 
+    /// Adds the dynamic scales of dst, which has `ndims` dimensions, and their zero points.
+    fn quantize(&self, attr: &mut Attr, ndims: usize) -> Result<()> {
+        let (group, scale) = (self.group(), self.operand(Arg::DstScale));
+        let Some(scale) = scale.filter(|_| group > 0) else { return Ok(()) };
+        let scale = match scale.data_type {
+            DataType::E8m0 => DynamicScale::PowerOfTwo,
+            other => DynamicScale::Largest(other),
+        };
+        attr.set_dynamic_scales(scale, group, ndims)?;
+        if self.operand(Arg::DstZeroPoint).is_some() {
+            attr.set_dynamic_zero_points(group, ndims)?;
+        }
+        Ok(())
+    }
+
     /// The attributes of a normalization.
-    fn attr(&self, options: &Options) -> Result<Attr> {
+    pub(crate) fn attr(&self, options: &Options) -> Result<Attr> {
         let mut attr = Attr::new()?;
         let rounding =
             if options.exact { ResidualRounding::Exact } else { ResidualRounding::Rounded };
@@ -146,13 +147,7 @@ impl Problem {
             attr.set_gate(&gate, options.gating)?;
         }
         attr.set_partial_norm(options.partial)?;
-        if options.group > 0 {
-            let (group, ndims) = (options.group, self.dims.len());
-            attr.set_dynamic_scales(DynamicScale::Largest(DataType::F32), group, ndims)?;
-            if self.operand(Arg::DstZeroPoint).is_some() {
-                attr.set_dynamic_zero_points(group, ndims)?;
-            }
-        }
+        self.quantize(&mut attr, self.dims.len())?;
         Ok(attr)
     }
 
@@ -188,9 +183,12 @@ impl Computation {
             Operation::Normalization { flags, epsilon, options } => {
                 Self::normalization(engine, problem, (flags, epsilon), &options)
             }
-            Operation::GroupNormalization { flags, epsilon, groups } => {
-                Self::groups(engine, problem, (flags, epsilon), groups as i64)
-            }
+            Operation::GroupNormalization(of) => match problem.prop_kind {
+                PropKind::Backward | PropKind::BackwardData => {
+                    of.backward(engine, problem).map(Self::GroupBackward)
+                }
+                _ => of.forward(engine, problem).map(Self::Group),
+            },
             Operation::Softmax { algorithm, axis } => {
                 Self::softmax(engine, problem, algorithm, axis)
             }
@@ -237,30 +235,6 @@ impl Computation {
         let backward = softmax::Backward::new(engine, &dst, axis);
         let backward = backward.diff_dst(&diff_dst).diff_src(&diff_src).algorithm(algorithm);
         backward.build().map(Self::SoftmaxBackward)
-    }
-
-    fn groups(
-        engine: &Engine,
-        problem: &Problem,
-        (flags, epsilon): (Flags, f32),
-        groups: i64,
-    ) -> Result<Self> {
-        let src = problem.desc_of(Arg::Src)?.expect("src");
-        if let Some(dst) = problem.desc_of(Arg::Dst)? {
-            let builder = match problem.prop_kind {
-                PropKind::ForwardTraining => group::Forward::training(engine, &src, groups),
-                _ => group::Forward::inference(engine, &src, groups),
-            };
-            return builder.dst(&dst).epsilon(epsilon).flags(flags).build().map(Self::Group);
-        }
-        let diff_src = problem.desc_of(Arg::DiffSrc)?.expect("diff_src");
-        let diff_dst = problem.desc_of(Arg::DiffDst)?.expect("diff_dst");
-        let builder = match problem.prop_kind {
-            PropKind::Backward => group::Backward::new(engine, &src, groups),
-            _ => group::Backward::data(engine, &src, groups),
-        };
-        let builder = builder.diff_src(&diff_src).diff_dst(&diff_dst);
-        builder.epsilon(epsilon).flags(flags).build().map(Self::GroupBackward)
     }
 
     fn normalization(

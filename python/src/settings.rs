@@ -1,11 +1,12 @@
 //! Settings of the process, and information about the library.
 
-use norm_rs::ErrorKind;
 use norm_rs::info::{self, CpuIsa};
+use norm_rs::{DataType, ErrorKind};
 use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::arguments;
+use crate::cache_arguments::named_type;
 use crate::errors::to_python;
 use crate::plan;
 
@@ -28,6 +29,40 @@ fn names_here() -> String {
     };
     let names = ISAS.iter().filter(|(_, isa)| !foreign(*isa)).map(|(name, _)| *name);
     names.collect::<Vec<_>>().join(", ")
+}
+
+/// The names of floating-point types.
+const FLOATS: [(&str, DataType); 6] = [
+    ("float32", DataType::F32),
+    ("bfloat16", DataType::Bf16),
+    ("float16", DataType::F16),
+    ("float64", DataType::F64),
+    ("float8_e4m3fn", DataType::F8E4m3),
+    ("float8_e5m2", DataType::F8E5m2),
+];
+
+/// The machine epsilon of a floating-point type, the distance from 1 to the next larger number.
+///
+/// PyTorch's rms_norm uses it if eps is None. It is no default here: that of bfloat16, 0.0078125, makes outputs
+/// 0.4 % smaller at a root mean square of 1, and 9 times smaller at 0.01.
+///
+/// Parameters
+/// ----------
+/// dtype : str or a type of an array library
+///     float32, bfloat16, float16, float64, float8_e4m3fn or float8_e5m2.
+///
+/// Returns
+/// -------
+/// float
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     A value has the wrong type, or is out of its range.
+#[pyfunction]
+pub(crate) fn machine_epsilon(dtype: &Bound<'_, PyAny>) -> PyResult<f64> {
+    let epsilon = named_type(dtype, &FLOATS)?.machine_epsilon();
+    Ok(epsilon.expect("a floating-point type").into())
 }
 
 /// Sets the number of threads that a call may use, including the calling one: 1 to 255.

@@ -169,6 +169,7 @@ pub(crate) fn type_name(data_type: DataType) -> &'static str {
         DataType::U8 => "uint8",
         DataType::F8E5m2 => "float8_e5m2",
         DataType::F8E4m3 => "float8_e4m3fn",
+        DataType::E8m0 => "float8_e8m0fnu",
         _ => "an unknown type",
     }
 }

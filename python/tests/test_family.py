@@ -218,6 +218,22 @@ def test_explain():
     assert libnorm.explain(X, SCALE, row=3)["rows"] == 1
 
 
+def test_explain_adds_one_to_scale():
+    small = np.full(SHAPE[-1:], 0.25, np.float32)
+    found = libnorm.explain(X, small, scale_plus_one=True)
+    assert found["scale_mean"] == 1.25 and found["rms_out"] == pytest.approx(libnorm.explain(X, 1 + small)["rms_out"])
+    refused(ValueError, ["scale_plus_one needs scale"], libnorm.explain, X, scale_plus_one=True)
+
+
+def test_machine_epsilon():
+    for dtype in (np.float32, np.float64, np.float16):
+        for name in (dtype, np.dtype(dtype), np.dtype(dtype).name):
+            assert libnorm.machine_epsilon(name) == np.finfo(dtype).eps
+    for dtype in (ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
+        assert libnorm.machine_epsilon(dtype) == float(ml_dtypes.finfo(dtype).eps)
+    refused(ValueError, ["dtype is", "int8", "pass one of float32, "], libnorm.machine_epsilon, np.int8)
+
+
 def test_other_libraries():
     dst, total = libnorm.add_rms_norm(Array(X.copy()), Array(Y.copy()))
     assert type(dst) is type(total) is Array

@@ -23,6 +23,11 @@ def norms(x: Rows, scale: Rows, gate: Rows) -> Rows:
     assert_type(gradients, tuple[Rows, Rows | None, Rows | None, Rows])
     assert_type(libnorm.group_norm_training(x, 2), tuple[Rows, Rows, Rows])
     assert_type(libnorm.group_norm_training(x, 2, rms=True), tuple[Rows, Rows])
+    assert_type(libnorm.add_group_norm(x, x, 2, gate=gate), tuple[Rows, Rows])
+    assert_type(libnorm.add_group_norm_training(x, x, 2, rms=True), tuple[Rows, Rows, Rows])
+    groups = libnorm.group_norm_backward(dst, x, 2, mean, variance, gate=gate)
+    assert_type(groups, tuple[Rows, Rows | None, Rows | None, Rows])
+    assert_type(libnorm.group_norm_backward(dst, x, 2, mean, variance)[0], Rows)
     quantized, scales = libnorm.rms_norm_quantized(x, out=np.empty(x.shape, np.int8), partial=4)
     return libnorm.rms_norm(diff_src, scale_plus_one=True, out=x)
 

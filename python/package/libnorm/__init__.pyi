@@ -3,6 +3,14 @@ from typing import Any, Final, Literal, overload
 from typing_extensions import Unpack
 
 from ._attention import KvCache as KvCache, attention as attention, attention_backward as attention_backward
+from ._groups import (
+    add_group_norm as add_group_norm,
+    add_group_norm_training as add_group_norm_training,
+    group_norm as group_norm,
+    group_norm_backward as group_norm_backward,
+    group_norm_quantized as group_norm_quantized,
+    group_norm_training as group_norm_training,
+)
 from ._rope import (
     rope as rope,
     rope_backward as rope_backward,
@@ -201,6 +209,7 @@ def layer_norm_quantized(
     *,
     out: _Array,
     group: int | None = None,
+    scales: SupportsDLPack | None = None,
     **options: Unpack[_Options],
 ) -> tuple[_Array, ...]: ...
 def rms_norm_quantized(
@@ -211,74 +220,44 @@ def rms_norm_quantized(
     *,
     out: _Array,
     group: int | None = None,
+    scales: SupportsDLPack | None = None,
     **options: Unpack[_Options],
 ) -> tuple[_Array, ...]: ...
-def group_norm(
-    src: _Array,
-    groups: int,
+def add_layer_norm_quantized(
+    src: SupportsDLPack,
+    residual: SupportsDLPack,
     scale: SupportsDLPack | None = None,
     shift: SupportsDLPack | None = None,
     epsilon: float = 1e-5,
     *,
-    rms: bool = False,
-    mean: SupportsDLPack | None = None,
-    variance: SupportsDLPack | None = None,
-    out: _Array | None = None,
-) -> _Array: ...
-@overload
-def group_norm_training(
-    src: _Array,
-    groups: int,
-    scale: SupportsDLPack | None = None,
-    shift: SupportsDLPack | None = None,
-    epsilon: float = 1e-5,
-    *,
-    rms: Literal[True],
-    out: tuple[_Array | None, _Array | None] | None = None,
-) -> tuple[_Array, _Array]: ...
-@overload
-def group_norm_training(
-    src: _Array,
-    groups: int,
-    scale: SupportsDLPack | None = None,
-    shift: SupportsDLPack | None = None,
-    epsilon: float = 1e-5,
-    *,
-    rms: Literal[False] = False,
-    out: tuple[_Array | None, _Array | None, _Array | None] | None = None,
-) -> tuple[_Array, _Array, _Array]: ...
-@overload
-def group_norm_training(
-    src: _Array,
-    groups: int,
-    scale: SupportsDLPack | None = None,
-    shift: SupportsDLPack | None = None,
-    epsilon: float = 1e-5,
-    *,
-    rms: bool = False,
-    out: tuple[_Array | None, ...] | None = None,
+    exact: bool = False,
+    out: _Array,
+    sum: SupportsDLPack | None = None,
+    group: int | None = None,
+    scales: SupportsDLPack | None = None,
+    **options: Unpack[_Options],
 ) -> tuple[_Array, ...]: ...
-def group_norm_backward(
-    diff_dst: SupportsDLPack,
-    src: _Array,
-    groups: int,
-    mean: SupportsDLPack | None,
-    variance: SupportsDLPack,
+def add_rms_norm_quantized(
+    src: SupportsDLPack,
+    residual: SupportsDLPack,
     scale: SupportsDLPack | None = None,
     shift: SupportsDLPack | None = None,
     epsilon: float = 1e-5,
     *,
-    rms: bool = False,
-    global_stats: bool = False,
-    data_only: bool = False,
-    out: tuple[_Array | None, _Array | None, _Array | None] | None = None,
-) -> tuple[_Array, _Array | None, _Array | None]: ...
+    exact: bool = False,
+    out: _Array,
+    sum: SupportsDLPack | None = None,
+    group: int | None = None,
+    scales: SupportsDLPack | None = None,
+    **options: Unpack[_Options],
+) -> tuple[_Array, ...]: ...
 def explain(
     src: SupportsDLPack,
     scale: SupportsDLPack | None = None,
     epsilon: float = 1e-5,
     *,
     rms: bool = True,
+    scale_plus_one: bool = False,
     row: int | None = None,
 ) -> dict[str, Any]: ...
 def adaptive_window(
@@ -399,6 +378,7 @@ def gated_backward(
     limit: float | None = None,
     shift: float = 0.0,
 ) -> _Array | tuple[_Array, _Array]: ...
+def machine_epsilon(dtype: Any) -> float: ...
 def set_num_threads(num_threads: int) -> None: ...
 def get_num_threads() -> int: ...
 def last_num_threads() -> int: ...
