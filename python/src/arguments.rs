@@ -123,6 +123,7 @@ parameters! {
     base: f64, "a number above 1, such as 10000.0";
     data_only: bool, "True or False";
     exact: bool, "True or False";
+    from_dst: bool, "True or False";
     global_stats: bool, "True or False";
     group: Option<usize>, "an int, or None for all of a row";
     groups: usize, "an int, a divisor of the number of channels";
@@ -145,6 +146,7 @@ parameters! {
     previous: Option<usize>, "an int, the previous window, or None";
     return_diff_mask: bool, "True or False";
     return_diff_scale: bool, "True or False";
+    return_dst: bool, "True or False";
     return_entropy: bool, "True or False";
     return_lse: bool, "True or False";
     rms: bool, "True or False";

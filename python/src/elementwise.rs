@@ -41,19 +41,20 @@ const BACKWARD: &[DataType] = &[
 ];
 
 /// The names of functions of two arrays.
-const BINARY: [(&str, Binary); 12] = [
-    ("add", Binary::Add),
-    ("div", Binary::Div),
-    ("eq", Binary::Eq),
-    ("ge", Binary::Ge),
-    ("gt", Binary::Gt),
-    ("le", Binary::Le),
-    ("lt", Binary::Lt),
-    ("max", Binary::Max),
-    ("min", Binary::Min),
-    ("mul", Binary::Mul),
-    ("ne", Binary::Ne),
-    ("sub", Binary::Sub),
+const BINARY: [(&str, Option<Binary>); 13] = [
+    ("add", Some(Binary::Add)),
+    ("div", Some(Binary::Div)),
+    ("eq", Some(Binary::Eq)),
+    ("ge", Some(Binary::Ge)),
+    ("gt", Some(Binary::Gt)),
+    ("le", Some(Binary::Le)),
+    ("lt", Some(Binary::Lt)),
+    ("max", Some(Binary::Max)),
+    ("min", Some(Binary::Min)),
+    ("mul", Some(Binary::Mul)),
+    ("ne", Some(Binary::Ne)),
+    ("select", None),
+    ("sub", Some(Binary::Sub)),
 ];
 
 /// Looks up the value of a name, or of another name for it.
@@ -148,7 +149,7 @@ pub(crate) fn eltwise<'py>(
     #[pyo3(from_py_with = arguments::beta)] beta: Option<f64>,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let operation = functions::operation(function, alpha, beta)?;
+    let operation = functions::operation(function, alpha, beta, false)?;
     let given = Tensor::read("src", OF_ONE, src)?;
     expect_out("out", &given, out)?;
     let (dst, result) = output("out", out, &given, (OF_ONE, &given.shape, "it is that of src"))?;
@@ -164,11 +165,14 @@ pub(crate) fn eltwise<'py>(
 /// diff_dst : array of the shape of src
 ///     The gradient of the result: float32, bfloat16, float16, float64, float8_e4m3fn or float8_e5m2.
 /// src : array of 1 to 12 dimensions
-///     The input of the forward pass; the same types.
+///     The input of the forward pass, or its result with from_dst; the same types.
 /// function, alpha, beta
 ///     As in the forward pass.
+/// from_dst : bool
+///     src is the result of the forward pass, which may have overwritten its input. For "relu" and "elu" with an
+///     alpha of 0 or more, "tanh", "logistic", "exp" and "sqrt".
 /// out : array of the shape of src, optional
-///     Where to write the result; pass diff_dst itself to work in place.
+///     Where to write the result; pass diff_dst or src itself to work in place.
 ///
 /// Returns
 /// -------
@@ -179,22 +183,24 @@ pub(crate) fn eltwise<'py>(
 /// TypeError, ValueError
 ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
-#[pyo3(signature = (diff_dst, src, function, alpha=None, beta=None, *, out=None))]
+#[pyo3(signature = (diff_dst, src, function, alpha=None, beta=None, *, from_dst=false, out=None))]
 pub(crate) fn eltwise_backward<'py>(
     diff_dst: &Bound<'py, PyAny>,
     src: &Bound<'py, PyAny>,
     #[pyo3(from_py_with = arguments::function)] function: &str,
     #[pyo3(from_py_with = arguments::alpha)] alpha: Option<f64>,
     #[pyo3(from_py_with = arguments::beta)] beta: Option<f64>,
+    #[pyo3(from_py_with = arguments::from_dst)] from_dst: bool,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let operation = functions::operation(function, alpha, beta)?;
+    let operation = functions::operation(function, alpha, beta, from_dst)?;
     let given = Tensor::read("src", BACKWARD, src)?;
     let gradient = Tensor::read("diff_dst", BACKWARD, diff_dst)?;
     gradient.expect_shape(&given.shape, "it is that of src")?;
     let (to, result) = output("out", out, &given, (BACKWARD, &given.shape, "it is that of src"))?;
-    check_overlaps(&[&to], &[&given, &gradient], &[(&gradient, &to)])?;
-    let tensors = [(Arg::Src, &given), (Arg::DiffDst, &gradient), (Arg::DiffSrc, &to)];
+    check_overlaps(&[&to], &[&given, &gradient], &[(&gradient, &to), (&given, &to)])?;
+    let data = if from_dst { Arg::Dst } else { Arg::Src };
+    let tensors = [(data, &given), (Arg::DiffDst, &gradient), (Arg::DiffSrc, &to)];
     run(src.py(), operation, PropKind::BackwardData, &tensors)?;
     result.finish()
 }
@@ -224,9 +230,12 @@ fn number_error(
 ///     float32, bfloat16, float16, int32, int8, uint8, float8_e4m3fn or float8_e5m2. Their sizes are the same
 ///     in each dimension, or one is 1.
 /// function : str
-///     "add", "div", "max", "min", "mul" or "sub"; "eq", "ge", "gt", "le", "lt" or "ne", which give 1 or 0.
+///     "add", "div", "max", "min", "mul" or "sub"; "eq", "ge", "gt", "le", "lt" or "ne", which give 1 or 0;
+///     "select": src0 where the condition is not 0, else src1.
+/// condition : array of bool, int8 or uint8
+///     With "select" only: the sizes of the result, or 1.
 /// out : array of the shape of the result, optional
-///     Where to write the result, in any of the types; pass src0 itself to work in place.
+///     Where to write the result, in any of the types; pass src0 or src1 itself to work in place.
 ///
 /// Returns
 /// -------
@@ -237,14 +246,18 @@ fn number_error(
 /// TypeError, ValueError
 ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
 #[pyfunction]
-#[pyo3(signature = (src0, src1, function, *, out=None))]
+#[pyo3(signature = (src0, src1, function, *, condition=None, out=None))]
 pub(crate) fn binary<'py>(
     src0: &Bound<'py, PyAny>,
     src1: &Bound<'py, PyAny>,
     #[pyo3(from_py_with = arguments::function)] function: &str,
+    condition: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let function = named("function", function, &BINARY)?;
+    let of_two = named("function", function, &BINARY)?;
+    let condition = condition.map(|object| Tensor::read_condition("condition", object));
+    let condition = condition.transpose()?;
+    check_condition(function, of_two.is_none(), condition.is_some())?;
     let (first, second) = (Tensor::read("src0", OF_TWO, src0), Tensor::read("src1", OF_TWO, src1));
     let (first, second) = match (first, second) {
         (Ok(first), Ok(second)) => (first, second),
@@ -252,6 +265,39 @@ pub(crate) fn binary<'py>(
         (Ok(other), Err(error)) => return Err(number_error("src1", src1, &other, error)),
         (Err(error), Err(_)) => return Err(error),
     };
+    let shape = broadcast(&first, &second, condition.as_ref())?;
+    let expected = (OF_TWO, &shape[..], "it is that of the result");
+    let (dst, result) = output("out", out, &first, expected)?;
+    let mut read: ArrayVec<_, 3> = ArrayVec::from_iter([&first, &second]);
+    read.extend(&condition);
+    check_overlaps(&[&dst], &read, &[(&first, &dst), (&second, &dst)])?;
+    let mut tensors: ArrayVec<_, 4> = ArrayVec::new();
+    tensors.extend([(Arg::Src, &first), (Arg::Src1, &second)]);
+    tensors.extend(condition.as_ref().map(|condition| (Arg::Src2, condition)));
+    tensors.push((Arg::Dst, &dst));
+    run(src0.py(), Operation::Binary(of_two), PropKind::ForwardInference, &tensors)?;
+    result.finish()
+}
+
+/// Refuses a condition that is not used, and its absence.
+fn check_condition(function: &str, needed: bool, given: bool) -> PyResult<()> {
+    match (needed, given) {
+        (true, false) => Err(PyValueError::new_err(
+            "condition is missing: select needs an array of bool, int8 or uint8, 0 where src1 is selected",
+        )),
+        (false, true) => Err(PyValueError::new_err(format!(
+            "condition is given, but function is {function:?}: pass function=\"select\", or leave condition out"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The shape of the result.
+fn broadcast(
+    first: &Tensor<'_, '_>,
+    second: &Tensor<'_, '_>,
+    condition: Option<&Tensor<'_, '_>>,
+) -> PyResult<Strides> {
     let fits = |(a, b): (&usize, &usize)| a == b || *a == 1 || *b == 1;
     let same_count = first.shape.len() == second.shape.len();
     if !same_count || !first.shape.iter().zip(&second.shape).all(fits) {
@@ -264,10 +310,14 @@ pub(crate) fn binary<'py>(
     }
     let wider = |(a, b): (&usize, &usize)| if *a == 1 { *b } else { *a };
     let shape: Strides = first.shape.iter().zip(&second.shape).map(wider).collect();
-    let expected = (OF_TWO, &shape[..], "it is that of the result");
-    let (dst, result) = output("out", out, &first, expected)?;
-    check_overlaps(&[&dst], &[&first, &second], &[(&first, &dst)])?;
-    let tensors = [(Arg::Src, &first), (Arg::Src1, &second), (Arg::Dst, &dst)];
-    run(src0.py(), Operation::Binary(function), PropKind::ForwardInference, &tensors)?;
-    result.finish()
+    let Some(condition) = condition else { return Ok(shape) };
+    let fits = |(own, of_result): (&usize, &usize)| own == of_result || *own == 1;
+    if condition.shape.len() != shape.len() || !condition.shape.iter().zip(&shape).all(fits) {
+        return Err(PyValueError::new_err(format!(
+            "condition has the shape {}, but the result has {}: pass as many dimensions, each of the same size or 1",
+            tuple(&condition.shape),
+            tuple(&shape)
+        )));
+    }
+    Ok(shape)
 }

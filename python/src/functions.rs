@@ -63,9 +63,24 @@ const FUNCTIONS: [(&str, Function); 20] = [
     ("tanh", plain(Eltwise::Tanh)),
 ];
 
+/// The functions whose gradient can be computed from their result.
+const OF_DST: &[Eltwise] =
+    &[Eltwise::Relu, Eltwise::Elu, Eltwise::Tanh, Eltwise::Logistic, Eltwise::Exp, Eltwise::Sqrt];
+
 /// The operation that a name and the parameters that were passed mean.
-pub(crate) fn operation(name: &str, alpha: Option<f64>, beta: Option<f64>) -> PyResult<Operation> {
+pub(crate) fn operation(
+    name: &str,
+    alpha: Option<f64>,
+    beta: Option<f64>,
+    from_dst: bool,
+) -> PyResult<Operation> {
     let (function, parameters, what) = named("function", name, &FUNCTIONS)?;
+    if from_dst && !OF_DST.contains(&function) {
+        return Err(PyValueError::new_err(format!(
+            "from_dst is True, but the gradient of {name} is not computed from the result: pass src, or one of relu, \
+             elu, tanh, logistic, exp, sqrt"
+        )));
+    }
     let value = |parameter, given: Option<f64>| match (parameter, given) {
         (Unused, _) => Some(0.0),
         (Usual(usual), given) => Some(given.unwrap_or(usual)),
@@ -73,7 +88,8 @@ pub(crate) fn operation(name: &str, alpha: Option<f64>, beta: Option<f64>) -> Py
     };
     match (value(parameters[0], alpha), value(parameters[1], beta)) {
         (Some(alpha), Some(beta)) => {
-            Ok(Operation::Eltwise { function, alpha: alpha as f32, beta: beta as f32 })
+            let (alpha, beta) = (alpha as f32, beta as f32);
+            Ok(Operation::Eltwise { function, alpha, beta, from_dst })
         }
         _ => Err(PyValueError::new_err(format!("{name} needs alpha and beta, {what}"))),
     }

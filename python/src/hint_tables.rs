@@ -166,6 +166,8 @@ pub(crate) const KEYWORDS: &[(&[&str], &[Meaning])] = &[
             say_of("activation", "pass \"gelu_tanh\" for \"tanh\", \"gelu_erf\" for \"none\""),
         ],
     ),
+    (&["use_dst", "use_dst_for_bwd"], &[is("from_dst")]),
+    (&["cond", "src2", "where", "mask"], &[is("condition")]),
     (&["negative_slope", "slope"], &[is("alpha")]),
     (&["min", "min_val", "min_value", "a_min"], &[is_in("eltwise", "alpha"), is("min_window")]),
     (&["max", "max_val", "max_value", "a_max"], &[is_in("eltwise", "beta"), is("max_window")]),
@@ -325,6 +327,11 @@ pub(crate) const NEEDED: &[(&str, &str, &str)] = &[
     ("attention_backward", "lse", "the array that attention returns with return_lse=True"),
     ("softmax_backward", "dst", "the result of the forward function"),
     (
+        "gated_quantized",
+        "out",
+        "an array of int8, uint8, float8_e4m3fn or float8_e5m2, of the shape of the result",
+    ),
+    (
         "norm_quantized",
         "out",
         "an array of int8, uint8, float8_e4m3fn or float8_e5m2, of the shape of src",
@@ -368,6 +375,7 @@ pub(crate) const VALUES: &[(&[&str], &str, &str)] = &[
     (&["greater_equal"], "ge", ""),
     (&["less"], "lt", ""),
     (&["less_equal"], "le", ""),
+    (&["where"], "select", " with condition"),
     (
         &["chunk", "halves", "gate_up", "split"],
         "gate_first",

@@ -66,7 +66,7 @@ mod _libnorm {
     #[pymodule_export]
     use crate::explain::explain;
     #[pymodule_export]
-    use crate::gated::{gated, gated_backward};
+    use crate::gated::{gated, gated_backward, gated_quantized};
     #[pymodule_export]
     use crate::group_residual::{add_group_norm, add_group_norm_training};
     #[pymodule_export]

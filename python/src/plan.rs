@@ -56,12 +56,26 @@ pub(crate) struct Operand {
 /// What is computed from the rows.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Operation {
-    Normalization { flags: Flags, epsilon: f32, options: Options },
+    Normalization {
+        flags: Flags,
+        epsilon: f32,
+        options: Options,
+    },
     GroupNormalization(Groups),
-    Softmax { algorithm: Algorithm, axis: usize },
+    Softmax {
+        algorithm: Algorithm,
+        axis: usize,
+    },
     Rope(Rotation),
-    Eltwise { function: Eltwise, alpha: f32, beta: f32 },
-    Binary(Binary),
+    Eltwise {
+        function: Eltwise,
+        alpha: f32,
+        beta: f32,
+        /// Whether the gradient is computed from dst.
+        from_dst: bool,
+    },
+    /// `None` selects by a condition.
+    Binary(Option<Binary>),
     Gated(Gated),
     Attention(Attention),
 }
@@ -113,12 +127,13 @@ impl Problem {
         match self.operation {
             Operation::Normalization { options, .. } => options.group,
             Operation::GroupNormalization(of) => of.options.group,
+            Operation::Gated(gated) => gated.group,
             _ => 0,
         }
     }
 
     /// Adds the dynamic scales of dst, which has `ndims` dimensions, and their zero points.
-    fn quantize(&self, attr: &mut Attr, ndims: usize) -> Result<()> {
+    pub(crate) fn quantize(&self, attr: &mut Attr, ndims: usize) -> Result<()> {
         let (group, scale) = (self.group(), self.operand(Arg::DstScale));
         let Some(scale) = scale.filter(|_| group > 0) else { return Ok(()) };
         let scale = match scale.data_type {
@@ -196,8 +211,8 @@ impl Computation {
                 rotation.forward(engine, problem).map(Self::Rope)
             }
             Operation::Rope(rotation) => rotation.backward(engine, problem).map(Self::RopeBackward),
-            Operation::Eltwise { function, alpha, beta } => {
-                Elementwise::eltwise(engine, problem, function, (alpha, beta))
+            Operation::Eltwise { function, alpha, beta, from_dst } => {
+                Elementwise::eltwise(engine, problem, (function, from_dst), (alpha, beta))
                     .map(Self::Elementwise)
             }
             Operation::Binary(function) => {

@@ -68,6 +68,15 @@ impl<'a, 'py> Tensor<'a, 'py> {
         Self::of(&Wanted::mask(name), object)
     }
 
+    /// As [`read`](Self::read), for a condition: elements of bool, int8 or uint8 are bytes that are 0 or not.
+    pub(crate) fn read_condition(
+        name: &'static str,
+        object: &'a Bound<'py, PyAny>,
+    ) -> PyResult<Self> {
+        let tensor = Self::of(&Wanted::condition(name), object)?;
+        Ok(Self { data_type: DataType::S8, ..tensor })
+    }
+
     /// As [`read`](Self::read), for an array that is written.
     pub(crate) fn read_output(
         name: &'static str,

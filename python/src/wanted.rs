@@ -24,12 +24,17 @@ pub(crate) const READ_ONLY: &str =
 /// Element types of masks.
 const MASKS: &[DataType] = &[DataType::F32, DataType::Bf16, DataType::F16, DataType::U8];
 
+/// Element types of conditions.
+const CONDITIONS: &[DataType] = &[DataType::U8, DataType::S8];
+
 /// What an array is for.
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
     Input,
     /// An input whose elements of bool are bytes of 0 and 1.
     Mask,
+    /// As a mask, with integers only.
+    Condition,
     Output,
 }
 
@@ -51,6 +56,10 @@ impl<'x> Wanted<'x> {
         Self { name, types: MASKS, role: Role::Mask }
     }
 
+    pub(crate) fn condition(name: &'static str) -> Self {
+        Self { name, types: CONDITIONS, role: Role::Condition }
+    }
+
     pub(crate) fn output(name: &'static str, types: &'x [DataType]) -> Self {
         Self { name, types, role: Role::Output }
     }
@@ -61,7 +70,7 @@ impl<'x> Wanted<'x> {
 
     /// Whether elements of bool are bytes.
     pub(crate) fn has_bools(&self) -> bool {
-        self.role == Role::Mask
+        matches!(self.role, Role::Mask | Role::Condition)
     }
 
     pub(crate) fn has(&self, data_type: DataType) -> bool {
@@ -77,6 +86,9 @@ impl<'x> Wanted<'x> {
                 "{name} has elements of {given}: pass float32, bfloat16 or float16, which are added, or bool or uint8, \
                  where False and 0 hide a key"
             ),
+            Role::Condition => {
+                format!("{name} has elements of {given}: convert them to bool, int8 or uint8")
+            }
             Role::Output => format!(
                 "{name} has elements of {given}: pass an array of {list}, and read the result from it after the call"
             ),

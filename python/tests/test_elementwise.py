@@ -76,6 +76,38 @@ def test_functions_of_two_arrays(name, function):
     assert libnorm.binary(x, X, name, out=x) is x and np.array_equal(x, function(X, X).astype(np.float32))
 
 
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.uint8])
+@pytest.mark.parametrize("wrap", [np.asarray, Array])
+def test_selection(dtype, wrap):
+    other = data((1, 6), "float32", 2)
+    for shape in [(3, 6), (1, 6), (3, 1)]:
+        condition = np.random.default_rng(1).integers(0, 2, shape).astype(dtype)
+        if dtype == np.uint8:
+            condition *= 200
+        result = libnorm.binary(X, other, "select", condition=wrap(condition))
+        assert np.array_equal(result, np.where(condition, X, other))
+    x = X.copy()
+    assert libnorm.binary(other, x, "select", condition=condition, out=x) is x
+    assert np.array_equal(x, np.where(condition, other, X))
+
+
+@pytest.mark.parametrize("name", ["relu", "elu", "tanh", "logistic", "exp", "sqrt"])
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_gradients_from_the_result(name, dtype):
+    x = np.abs(data((3, 6), dtype)) if name == "sqrt" else data((3, 6), dtype)
+    dy, wide = data((3, 6), dtype, 1), np.asarray(x, np.float64)
+    slopes = {name: slope for name, (_, slope) in FUNCTIONS.items()}
+    slopes["elu"] = lambda x, a, b: np.where(x > 0, 1, a * np.exp(x))
+    slopes["sqrt"] = lambda x, a, b: 0.5 / np.sqrt(x)
+    y = libnorm.eltwise(x, name, 0.5, out=x.copy())
+    got = libnorm.eltwise_backward(dy, y, name, 0.5, from_dst=True)
+    # The result is rounded, and so is a gradient that is computed from it.
+    expected = np.asarray(dy, np.float64) * slopes[name](wide, 0.5, 0)
+    assert got.dtype == x.dtype
+    assert np.all(np.abs(np.asarray(got, np.float64) - expected) <= 8 * TOLERANCE[dtype] * (1 + np.abs(expected)))
+    assert libnorm.eltwise_backward(dy, y, name, 0.5, from_dst=True, out=y) is y and y.tobytes() == got.tobytes()
+
+
 def pack(gate, up, packing):
     if packing == "interleaved":
         return np.stack([gate, up], -1).reshape(*gate.shape[:-1], -1)
@@ -105,7 +137,48 @@ def test_gated(name, dtype):
             near(libnorm.gated_backward(dy, src, packing=packing, **options), wanted, dtype)
 
 
+def test_gradients_of_gated_go_where_they_should():
+    gate, up, dy = (data((3, 6), "float32", seed) for seed in range(3))
+    dst, (diff_gate, diff_up) = libnorm.gated(gate, up), libnorm.gated_backward(dy, gate, up)
+    results = libnorm.gated_backward(dy, gate, up, return_dst=True)
+    assert [x.tobytes() for x in results] == [x.tobytes() for x in (diff_gate, diff_up, dst)]
+    own = [gate.copy(), up.copy(), dy.copy()]
+    results = libnorm.gated_backward(own[2], *own[:2], return_dst=True, out=tuple(own))
+    assert all(result is given for result, given in zip(results, own))
+    assert [x.tobytes() for x in results] == [x.tobytes() for x in (diff_gate, diff_up, dst)]
+    out = (None, np.empty((3, 6), np.float64).astype(np.float16))
+    assert libnorm.gated_backward(dy, gate, up, out=out)[1] is out[1]
+    src = pack(gate, up, "gate_first")
+    diff_src = libnorm.gated_backward(dy, src, packing="gate_first")
+    again, forward = libnorm.gated_backward(dy, src, packing="gate_first", return_dst=True)
+    assert again.tobytes() == diff_src.tobytes() and forward.tobytes() == dst.tobytes()
+    assert libnorm.gated_backward(dy, src, packing="gate_first", out=src) is src
+    assert src.tobytes() == diff_src.tobytes()
+
+
 def test_errors():
+    refused(ValueError, ["condition is missing: select needs"], libnorm.binary, X, X, "select")
+    ones = np.ones(X.shape, bool)
+    words = ['condition is given, but function is "add": pass function="select"']
+    refused(ValueError, words, libnorm.binary, X, X, "add", condition=ones)
+    words = ["condition has the shape (2, 6), but the result has (3, 6)"]
+    refused(ValueError, words, libnorm.binary, X, X, "select", condition=ones[:2])
+    words = ["condition has elements of float32: convert them to bool, int8 or uint8"]
+    refused(TypeError, words, libnorm.binary, X, X, "select", condition=X)
+    words = ["from_dst is True, but the gradient of swish is not computed from the result", "relu"]
+    refused(ValueError, words, libnorm.eltwise_backward, X, X, "swish", from_dst=True)
+    refused(ValueError, ["alpha"], libnorm.eltwise_backward, X, X, "relu", -1.0, from_dst=True)
+    for options, what in [
+        ({"up": X}, "(diff_gate, diff_up)"),
+        ({"up": X, "return_dst": True}, "(diff_gate, diff_up, dst)"),
+        ({"packing": "gate_first", "return_dst": True}, "(diff_src, dst)"),
+    ]:
+        dy = X if "up" in options else X[:, :3].copy()
+        refused(TypeError, ["out must be a tuple " + what], libnorm.gated_backward, dy, X, out=X.copy(), **options)
+    words = ["out[1] has the shape (6,), but must have (3, 6): it is that of src"]
+    refused(ValueError, words, libnorm.gated_backward, X, X, X, out=(None, X[0].copy()))
+    both = X.copy()
+    refused(ValueError, ["out[1] overlaps out[0]"], libnorm.gated_backward, X, X, X, out=(both, both))
     refused(ValueError, ["function", "sin", "swish"], libnorm.eltwise, X, "sin")
     refused(ValueError, ["function", "atan2", "add"], libnorm.binary, X, X, "atan2")
     refused(TypeError, ["src", "int64"], libnorm.eltwise, X.astype(np.int64), "exp")

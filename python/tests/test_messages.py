@@ -187,6 +187,7 @@ def test_queries_before_the_first_token_are_zeros():
         (libnorm.rms_norm_quantized, (X,), ["needs out", "int8, uint8, float8_e4m3fn or float8_e5m2"]),
         (libnorm.softmax_backward, (X,), ["needs dst: the result of the forward function"]),
         (libnorm.binary, (X, X), ['the name of a function, such as "add"']),
+        (libnorm.gated_quantized, (X, X), ["needs out", "float8_e5m2, of the shape of the result"]),
         (libnorm.rope_permute, (X, 1), ["needs from_pairing: the pairing", "; to_pairing: the pairing that the result"]),
         (libnorm.rms_norm, (), ["rms_norm() needs src"]),
         (CACHE.extend, (0,), ["KvCache.extend() needs tokens"]),

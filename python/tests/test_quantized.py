@@ -1,8 +1,9 @@
-"""Results in 8 bits with scales of every type: of normalizations and of sums with a residual."""
+"""Results in 8 bits with scales of every type: of sums with a residual, and of gated activations."""
 
 import ml_dtypes
 import numpy as np
 import pytest
+from minimal import Array
 from reference import data
 from test_errors import refused
 from test_family import LARGEST, f64
@@ -10,14 +11,15 @@ from test_family import LARGEST, f64
 import libnorm
 
 SHAPE = (3, 5, 64)
-X, RESIDUAL = (data(SHAPE, "float32", seed) for seed in range(2))
+X, RESIDUAL, UP = (data(SHAPE, "float32", seed) for seed in range(3))
 SCALE = data(SHAPE[-1:], "float32", 5)
 E4M3, E5M2, E8M0 = ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2, ml_dtypes.float8_e8m0fnu
 QUANTIZED = {
     "layer_norm": (libnorm.layer_norm, libnorm.layer_norm_quantized),
     "rms_norm": (libnorm.rms_norm, libnorm.rms_norm_quantized),
+    "gated": (libnorm.gated, libnorm.gated_quantized),
 }
-SECOND = {"layer_norm": SCALE, "rms_norm": SCALE}
+SECOND = {"layer_norm": SCALE, "rms_norm": SCALE, "gated": UP}
 
 
 def again(out, scales, zero_points=None):
@@ -90,14 +92,36 @@ def test_sums(rms, stream, exact):
 
 def test_zero_points():
     out = np.empty(SHAPE, np.uint8)
+    y = libnorm.gated(X, UP)
+    _, scales, points = libnorm.gated_quantized(X, UP, out=out)
+    assert points.dtype == np.int32 and points.shape == scales.shape == (3, 5, 1)
+    assert np.all(np.abs(again(out, scales, points).reshape(SHAPE) - y) <= scales * 1.01)
     _, total, scales, points = libnorm.add_rms_norm_quantized(X, RESIDUAL, out=out)
     assert np.all(np.abs(again(out, scales, points).reshape(SHAPE) - libnorm.rms_norm(total)) <= scales * 1.01)
+
+
+def test_packed_and_other_libraries():
+    both = np.concatenate([X, UP], -1)
+    expected = np.empty(SHAPE, np.int8)
+    libnorm.gated_quantized(X, UP, out=expected, limit=2.0)
+    out = np.empty(SHAPE, np.int8)
+    _, scales = libnorm.gated_quantized(Array(both), packing="gate_first", out=Array(out), limit=2.0)
+    assert type(scales) is Array and out.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, E4M3, E5M2])
+def test_gated_without_scales(dtype):
+    y, out = libnorm.gated(X, UP), np.empty(SHAPE, dtype)
+    assert libnorm.gated(X, UP, out=out) is out
+    limits = (np.iinfo(dtype).min, np.iinfo(dtype).max) if dtype in (np.int8, np.uint8) else (-448, 448)
+    rounded = np.rint(y) if dtype in (np.int8, np.uint8) else y
+    assert np.array_equal(out.astype(np.float32), np.clip(rounded, *limits).astype(dtype).astype(np.float32))
 
 
 def test_errors():
     out, scales = np.empty(SHAPE, E4M3), np.empty((*SHAPE[:-1], 1), E8M0)
     words = ["scales has elements of float8_e8m0fnu, which are for groups of 32 elements", "group=32"]
-    for quantized, second in ((libnorm.rms_norm_quantized, SCALE),):
+    for quantized, second in ((libnorm.rms_norm_quantized, SCALE), (libnorm.gated_quantized, UP)):
         refused(ValueError, words, quantized, X, second, out=out, scales=scales)
         of_two = np.empty((*SHAPE[:-1], 2), E8M0)
         refused(ValueError, words, quantized, X, second, out=np.empty(SHAPE, np.int8), group=32, scales=of_two)
@@ -108,6 +132,7 @@ def test_errors():
         words_of_group = ["group is 7: pass a divisor of 64, the last dimension of "]
         refused(ValueError, words_of_group, quantized, X, second, out=out, group=7)
         refused(TypeError, ["out", "float32", "int8"], quantized, X, second, out=X.copy())
+    refused(ValueError, ["out has the shape"], libnorm.gated_quantized, X, UP, out=np.empty((3, 5, 32), E4M3))
     refused(ValueError, ["residual", "(5, 64)", "src"], libnorm.add_rms_norm_quantized, X, RESIDUAL[0], out=out)
     words = ["sum overlaps src"]
     x = X.copy()

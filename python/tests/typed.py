@@ -66,5 +66,7 @@ def others(x: Rows, up: Rows, positions: NDArray[np.int32]) -> None:
     )
     assert_type(normalized, tuple[Rows, Rows])
     assert_type(libnorm.gated_backward(x, x, up), tuple[Rows, Rows])
+    assert_type(libnorm.gated_backward(x, x, up, return_dst=True), tuple[Rows, Rows, Rows])
     assert_type(libnorm.gated_backward(x, x, packing="gate_first"), Rows)
     assert_type(libnorm.binary(x, up, "add", out=libnorm.eltwise(x, "relu")), Rows)
+    assert_type(libnorm.binary(x, up, "select", condition=x), Rows)

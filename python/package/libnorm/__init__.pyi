@@ -322,13 +322,15 @@ def eltwise_backward(
     alpha: float | None = None,
     beta: float | None = None,
     *,
+    from_dst: bool = False,
     out: _Array | None = None,
 ) -> _Array: ...
 def binary(
     src0: _Array,
     src1: SupportsDLPack,
-    function: Literal["add", "div", "eq", "ge", "gt", "le", "lt", "max", "min", "mul", "ne", "sub"],
+    function: Literal["add", "div", "eq", "ge", "gt", "le", "lt", "max", "min", "mul", "ne", "select", "sub"],
     *,
+    condition: SupportsDLPack | None = None,
     out: _Array | None = None,
 ) -> _Array: ...
 def gated(
@@ -342,6 +344,19 @@ def gated(
     shift: float = 0.0,
     out: _Array | None = None,
 ) -> _Array: ...
+def gated_quantized(
+    src: SupportsDLPack,
+    up: SupportsDLPack | None = None,
+    *,
+    activation: _Activation = "swish",
+    packing: Literal["gate_first", "up_first", "interleaved"] | None = None,
+    alpha: float | None = None,
+    limit: float | None = None,
+    shift: float = 0.0,
+    out: _Array,
+    group: int | None = None,
+    scales: SupportsDLPack | None = None,
+) -> tuple[_Array, ...]: ...
 @overload
 def gated_backward(
     diff_dst: SupportsDLPack,
@@ -353,7 +368,23 @@ def gated_backward(
     alpha: float | None = None,
     limit: float | None = None,
     shift: float = 0.0,
+    return_dst: Literal[False] = False,
+    out: _Array | None = None,
 ) -> _Array: ...
+@overload
+def gated_backward(
+    diff_dst: SupportsDLPack,
+    src: _Array,
+    up: None = None,
+    *,
+    activation: _Activation = "swish",
+    packing: Literal["gate_first", "up_first", "interleaved"],
+    alpha: float | None = None,
+    limit: float | None = None,
+    shift: float = 0.0,
+    return_dst: Literal[True],
+    out: tuple[_Array | None, _Array | None] | None = None,
+) -> tuple[_Array, _Array]: ...
 @overload
 def gated_backward(
     diff_dst: SupportsDLPack,
@@ -365,7 +396,23 @@ def gated_backward(
     alpha: float | None = None,
     limit: float | None = None,
     shift: float = 0.0,
+    return_dst: Literal[False] = False,
+    out: tuple[_Array | None, _Array | None] | None = None,
 ) -> tuple[_Array, _Array]: ...
+@overload
+def gated_backward(
+    diff_dst: SupportsDLPack,
+    src: _Array,
+    up: SupportsDLPack,
+    *,
+    activation: _Activation = "swish",
+    packing: None = None,
+    alpha: float | None = None,
+    limit: float | None = None,
+    shift: float = 0.0,
+    return_dst: Literal[True],
+    out: tuple[_Array | None, _Array | None, _Array | None] | None = None,
+) -> tuple[_Array, _Array, _Array]: ...
 @overload
 def gated_backward(
     diff_dst: SupportsDLPack,
@@ -377,7 +424,23 @@ def gated_backward(
     alpha: float | None = None,
     limit: float | None = None,
     shift: float = 0.0,
+    return_dst: Literal[False] = False,
+    out: _Array | tuple[_Array | None, _Array | None] | None = None,
 ) -> _Array | tuple[_Array, _Array]: ...
+@overload
+def gated_backward(
+    diff_dst: SupportsDLPack,
+    src: _Array,
+    up: SupportsDLPack | None = None,
+    *,
+    activation: _Activation = "swish",
+    packing: Literal["gate_first", "up_first", "interleaved"] | None = None,
+    alpha: float | None = None,
+    limit: float | None = None,
+    shift: float = 0.0,
+    return_dst: bool = False,
+    out: _Array | tuple[_Array | None, ...] | None = None,
+) -> _Array | tuple[_Array, ...]: ...
 def machine_epsilon(dtype: Any) -> float: ...
 def set_num_threads(num_threads: int) -> None: ...
 def get_num_threads() -> int: ...
