@@ -6,6 +6,7 @@
 
 use super::problem::SdpaProblem;
 use crate::data_type::DataType;
+use crate::direction::Direction;
 use crate::execution::Role;
 use crate::fill::Fill;
 use crate::fill::sdpa::{Stream, lengths};
@@ -211,7 +212,12 @@ impl SdpaProblem {
     /// The expected results.
     pub(super) fn packed_results(&self, data: &Data) -> Vec<Expected> {
         let twin = self.twin();
-        let specs = twin.specs();
+        // Inference and training may share the results, so those of both are packed.
+        let direction = match self.direction.is_forward() {
+            true => Direction::ForwardTraining,
+            false => self.direction,
+        };
+        let specs = SdpaProblem { direction, ..twin.clone() }.specs();
         let packed = |expected: Expected| {
             let spec = specs.iter().find(|spec| spec.id == expected.id);
             match spec.and_then(|spec| self.rows(spec.id, &spec.dims)) {
