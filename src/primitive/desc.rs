@@ -1,9 +1,8 @@
 //! Primitive descriptors: an operation's problem and the implementation that runs it.
 
-use super::dropout::check_probability;
 use super::{
-    Attr, MAX_POST_OPS, OpArgument, ScratchpadMode, Usage, effective_level, verbose, verbosity,
-    with_scratchpad,
+    Attr, Dropout, MAX_POST_OPS, OpArgument, ScratchpadMode, Usage, effective_level, verbose,
+    verbosity, with_scratchpad,
 };
 use super::{Verbosity, scratchpad};
 use crate::error::{Error, Result, Status};
@@ -114,7 +113,9 @@ pub(crate) trait Op: Send + Sync {
     /// must have the same data type and layout, and the probability of dropout must be one.
     fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
         check_shared_layouts(self.arguments(), arguments)?;
-        check_probability(arguments)
+        let probability = arguments.get(sys::NORM_ARG_ATTR_DROPOUT_PROBABILITY);
+        // SAFETY: buffers are as large as their descriptors, and this one's type is f32.
+        unsafe { Dropout::check_probability(probability) }
     }
 }
 

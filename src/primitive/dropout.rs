@@ -16,28 +16,12 @@ use super::Arguments;
 use super::attr::Dropout;
 use super::chunk::{AHEAD, Chunk, each};
 use super::operand::Operand;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::simd::lanes::Lanes;
 use crate::simd::{LANES, Simd, read_scalar, unroll};
 use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
 use std::mem::MaybeUninit;
-
-/// Checks the probability, if the execution has one.
-pub(super) fn check_probability(arguments: &Arguments) -> Result<()> {
-    let address = arguments.get(sys::NORM_ARG_ATTR_DROPOUT_PROBABILITY);
-    if address.is_null() {
-        return Ok(());
-    }
-    // SAFETY: buffers are as large as their descriptors, and this one's type is f32.
-    let p = unsafe { address.cast::<f32>().read_unaligned() };
-    if (0.0..=1.0).contains(&p) {
-        return Ok(());
-    }
-    Err(Error::invalid(format_args!(
-        "args: NORM_ARG_ATTR_DROPOUT_PROBABILITY: {p} is not a probability from 0 to 1"
-    )))
-}
 
 /// Groups whose numbers are computed together.
 const GROUPS: usize = 8;

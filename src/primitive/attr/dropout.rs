@@ -44,6 +44,24 @@ impl Dropout {
         Ok(resolved)
     }
 
+    /// Checks the probability of an execution; `address` is null if it has none.
+    ///
+    /// # Safety
+    /// Otherwise there is an f32.
+    pub(crate) unsafe fn check_probability(address: *const u8) -> Result<()> {
+        if address.is_null() {
+            return Ok(());
+        }
+        // SAFETY: guaranteed by the caller; no alignment is needed.
+        let p = unsafe { address.cast::<f32>().read_unaligned() };
+        if (0.0..=1.0).contains(&p) {
+            return Ok(());
+        }
+        Err(Error::invalid(format_args!(
+            "args: NORM_ARG_ATTR_DROPOUT_PROBABILITY: {p} is not a probability from 0 to 1"
+        )))
+    }
+
     /// The same with other descriptors, made by `change`.
     pub(super) fn with_tensors(
         &self,
