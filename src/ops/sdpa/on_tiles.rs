@@ -58,25 +58,17 @@ impl Job<'_> {
         let step = self.forward.value_step();
         let entries = &tiles.entries;
         let gathered = |stage| Gathered { place, stage, rows: places.rows, entry: entries.queries };
+        let of_keys = |set| (places.keys.wrapping_add(set * key_panel), key_panel, LEAST_OF_PAIRS);
+        let of_values = |set: usize| {
+            (places.values.wrapping_add(set * NUMBERS / 2), value_panel, LEAST_OF_VALUES)
+        };
+        let (from_keys, from_values) = (gathered(room.key_stage), gathered(room.value_stage));
         // SAFETY: guaranteed by the caller; tiles are granted to the process.
         unsafe {
-            if !*places.fit
-                || !self.bound.packed(
-                    (keys, entries.keys),
-                    &gathered(room.key_stage),
-                    packed.clone(),
-                    |set| (places.keys.wrapping_add(set * key_panel), key_panel, LEAST_OF_PAIRS),
-                )
-                || !self.bound.packed(
-                    (values, entries.values),
-                    &gathered(room.value_stage),
-                    packed,
-                    |set| {
-                        let to = places.values.wrapping_add(set * NUMBERS / 2);
-                        (to, value_panel, LEAST_OF_VALUES)
-                    },
-                )
-            {
+            let fit = *places.fit
+                && self.bound.packed((keys, entries.keys), &from_keys, packed.clone(), of_keys)
+                && self.bound.packed((values, entries.values), &from_values, packed, of_values);
+            if !fit {
                 return false;
             }
             let block = Block {
