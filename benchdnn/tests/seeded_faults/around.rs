@@ -155,11 +155,15 @@ impl Calculation<'_> {
                 _ if self.has(Fault::ScaleOfTheWrongEnd) => high / most,
                 _ => size / most,
             };
-            let scale = match scale_dt.round(DataType::F32.round(scale)) {
-                0.0 => 1.0,
-                scale => scale,
+            let scale = match scale_dt {
+                _ if size == 0.0 => 1.0,
+                // The smallest and the largest finite number of the type.
+                DataType::F8E4m3 => scale.clamp(1.0 / 512.0, 448.0),
+                _ => scale,
             };
-            let shift = if points { (-low / scale).round_ties_even() } else { 0.0 };
+            let scale = scale_dt.round(DataType::F32.round(scale));
+            let point = (-low / scale).min(most).round_ties_even();
+            let shift = if points { point } else { 0.0 };
             let lost = self.has(Fault::ZeroPointLost);
             for value in values.iter_mut() {
                 let element = *value / scale + if lost { 0.0 } else { shift };
