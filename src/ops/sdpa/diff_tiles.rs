@@ -15,11 +15,19 @@ use norm_sys as sys;
 
 /// 2^-40 and 2^-72 in bf16.
 pub(super) const LEAST_OF_INPUTS: u16 = (127 - 40) << 7;
+#[cfg_attr(
+    not(all(target_arch = "x86_64", feature = "avx512")),
+    allow(dead_code, reason = "no kernel reads it")
+)]
 pub(super) const LEAST_OF_GRADIENTS: u16 = (127 - 72) << 7;
 
 /// The row stride of weights and dS by keys.
 pub(super) const COLUMN_STEP: usize = QUERIES + APART;
 /// The stride of tiles of 16 elements whose terms are queries.
+#[cfg_attr(
+    not(all(target_arch = "x86_64", feature = "avx512")),
+    allow(dead_code, reason = "no kernel reads it")
+)]
 pub(super) const QUERY_PANEL: usize = LANES * QUERIES;
 /// The stride of tiles of 16 elements whose terms are keys.
 pub(super) const KEY_PANEL: usize = LANES * BLOCK;
@@ -39,6 +47,10 @@ pub(super) struct TilePairs<'a> {
 }
 
 /// Where a room stores tiles.
+#[cfg_attr(
+    not(all(target_arch = "x86_64", feature = "avx512")),
+    allow(dead_code, reason = "no kernel reads it")
+)]
 #[derive(Clone, Copy)]
 pub(super) struct Places {
     /// Queries and the gradients of dst by rows, as left operands.
