@@ -2,7 +2,7 @@
 
 use super::BLOCK;
 use super::gradient::{Matrix, PAD, QUERIES, STEP};
-use super::inputs::floats;
+use super::inputs::{floats, starts};
 use super::keys::STAGED;
 use super::score::ScoreRow;
 use crate::simd::LANES;
@@ -88,12 +88,7 @@ impl Sizes {
 
     /// A room.
     pub(super) fn room(&self, start: *mut f32) -> Room {
-        let mut at = start;
-        let starts = self.all().map(|size| {
-            let found = at;
-            at = at.wrapping_add(size);
-            found
-        });
+        let starts = starts(start, self.all());
         let matrix = |place: usize, step| Matrix { start: starts[place], step };
         let Self { key, value, .. } = *self;
         Room {

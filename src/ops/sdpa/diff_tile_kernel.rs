@@ -275,13 +275,5 @@ entry_points! {
 
 /// The function of a level, if the process may use its instructions.
 pub(super) fn entry(level: Level) -> Option<Entry> {
-    match level {
-        Level::Avx512Amx => {
-            are_granted::<Tiles>().then_some(entries::avx512_amx::entry_avx512_amx as Entry)
-        }
-        Level::Avx512Bf16 => {
-            are_granted::<Pairs>().then_some(entries::avx512_bf16::entry_avx512_bf16 as Entry)
-        }
-        _ => None,
-    }
+    entries::at(level)
 }

@@ -5,7 +5,7 @@
 
 use super::BLOCK;
 use super::gradient::{Pairs, QUERIES};
-use super::inputs::floats;
+use super::inputs::{floats, starts};
 use super::problem::Sdpa;
 use super::tiles::{APART, AT_ONCE, Entries, TERMS, WEIGHT_STEP, usable};
 use crate::error::{Error, Result};
@@ -139,12 +139,7 @@ impl DiffTiles {
     }
 
     pub(super) fn places(&self, start: *mut f32) -> Places {
-        let mut at = start;
-        let starts = self.sizes().map(|size| {
-            let found = at;
-            at = at.wrapping_add(size);
-            found
-        });
+        let starts = starts(start, self.sizes());
         let at = |place: usize| starts[place].cast();
         Places {
             queries: at(0),

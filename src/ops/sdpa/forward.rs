@@ -1,7 +1,7 @@
 //! Forward. Threads share the queries in parts. Each part attends to the blocks of keys that it sees.
 
 use super::blocks::{BlockKeys, Blocks, whole_groups};
-use super::inputs::{Bound, Inputs, Shared, floats};
+use super::inputs::{Bound, Inputs, Shared, floats, starts};
 use super::kernel::{Block, DotEntry, Entry, FinishEntry, Finished, JoinEntry, WEIGHTS};
 use super::keys::{Runs, STAGED, Target};
 use super::order::{Left, PAD, Right};
@@ -144,25 +144,21 @@ impl Forward {
 
     fn room(&self, start: *mut f32, number: usize) -> Room {
         let sizes = self.sizes();
-        let mut at = start.wrapping_add(number * sizes.iter().sum::<usize>());
-        let mut next = |place: usize| {
-            let found = at;
-            at = at.wrapping_add(sizes[place]);
-            found
-        };
+        let room = start.wrapping_add(number * sizes.iter().sum::<usize>());
+        let starts = starts(room, sizes);
         Room {
-            queries: next(0),
-            sums: next(1),
-            states: next(2).cast(),
-            ends: next(3),
-            rows: next(4).cast(),
-            key_stage: next(5),
-            value_stage: next(6),
-            keys: next(7),
-            values: next(8),
-            weights: next(9),
-            scales: next(10),
-            tiles: next(11),
+            queries: starts[0],
+            sums: starts[1],
+            states: starts[2].cast(),
+            ends: starts[3],
+            rows: starts[4].cast(),
+            key_stage: starts[5],
+            value_stage: starts[6],
+            keys: starts[7],
+            values: starts[8],
+            weights: starts[9],
+            scales: starts[10],
+            tiles: starts[11],
         }
     }
 

@@ -23,6 +23,16 @@ pub(super) const fn floats<T>(count: usize) -> usize {
     (count * size_of::<T>()).div_ceil(4).next_multiple_of(LINE)
 }
 
+/// The starts of adjacent buffers with these sizes, in floats.
+pub(super) fn starts<const N: usize>(start: *mut f32, sizes: [usize; N]) -> [*mut f32; N] {
+    let mut at = start;
+    sizes.map(|size| {
+        let found = at;
+        at = at.wrapping_add(size);
+        found
+    })
+}
+
 /// An address that threads share; each accesses its own part.
 pub(super) struct Shared(pub(super) *mut f32);
 

@@ -194,26 +194,41 @@ macro_rules! entry_points {
     ($(#[$doc:meta])* mod $name:ident: $kernel:ident($arg:ident: $argty:ty) -> $ret:ty;) => {
         $(#[$doc])*
         mod $name {
-            pub(super) mod avx512_amx {
-                use super::super::*;
+            use super::*;
+
+            mod avx512_amx {
+                use super::*;
                 /// # Safety
                 /// As for the kernel, and the CPU supports AVX-512 F, BW, DQ and VL.
                 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
                 #[inline(never)]
-                pub(in super::super) unsafe fn entry_avx512_amx($arg: $argty) -> $ret {
+                pub(super) unsafe fn entry_avx512_amx($arg: $argty) -> $ret {
                     // SAFETY: guaranteed by the caller.
                     unsafe { $kernel::<Tiles>($arg) }
                 }
             }
-            pub(super) mod avx512_bf16 {
-                use super::super::*;
+            mod avx512_bf16 {
+                use super::*;
                 /// # Safety
                 /// As for the kernel, and the CPU supports AVX-512 F, BW, DQ, VL and BF16.
                 #[target_feature(enable = "avx512bf16,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
                 #[inline(never)]
-                pub(in super::super) unsafe fn entry_avx512_bf16($arg: $argty) -> $ret {
+                pub(super) unsafe fn entry_avx512_bf16($arg: $argty) -> $ret {
                     // SAFETY: guaranteed by the caller.
                     unsafe { $kernel::<Pairs>($arg) }
+                }
+            }
+
+            /// The entry of a level, if the process may use its instructions.
+            pub(super) fn at(level: Level) -> Option<unsafe fn($argty) -> $ret> {
+                match level {
+                    Level::Avx512Amx => {
+                        are_granted::<Tiles>().then_some(avx512_amx::entry_avx512_amx)
+                    }
+                    Level::Avx512Bf16 => {
+                        are_granted::<Pairs>().then_some(avx512_bf16::entry_avx512_bf16)
+                    }
+                    _ => None,
                 }
             }
         }
@@ -243,23 +258,10 @@ entry_points! {
 
 /// The functions of a level, if the process may use its instructions.
 pub(super) fn entries(level: Level) -> Option<Entries> {
-    macro_rules! entries {
-        ($level:ident, $entry:ident) => {
-            Entries {
-                attend: entries::$level::$entry,
-                queries: query_entries::$level::$entry,
-                keys: key_entries::$level::$entry,
-                values: value_entries::$level::$entry,
-            }
-        };
-    }
-    match level {
-        Level::Avx512Amx => {
-            are_granted::<Tiles>().then_some(entries!(avx512_amx, entry_avx512_amx))
-        }
-        Level::Avx512Bf16 => {
-            are_granted::<Pairs>().then_some(entries!(avx512_bf16, entry_avx512_bf16))
-        }
-        _ => None,
-    }
+    Some(Entries {
+        attend: entries::at(level)?,
+        queries: query_entries::at(level)?,
+        keys: key_entries::at(level)?,
+        values: value_entries::at(level)?,
+    })
 }

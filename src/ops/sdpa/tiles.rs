@@ -7,7 +7,7 @@
 //! of 2^-126. Other blocks use fused multiply-adds, with the same bits.
 
 use super::BLOCK;
-use super::inputs::{Inputs, floats};
+use super::inputs::{Inputs, floats, starts};
 use super::kernel::{Block, STEP};
 use super::order::GROUP;
 use super::problem::Sdpa;
@@ -159,8 +159,8 @@ impl Tiles {
     pub(super) const WEIGHTS: usize = AT_ONCE * STEP;
 
     pub(super) fn places(&self, start: *mut f32, rows: usize) -> Places {
-        let sizes = self.sizes(rows);
-        let at = |place: usize| start.wrapping_add(sizes[..place].iter().sum());
+        let starts = starts(start, self.sizes(rows));
+        let at = |place: usize| starts[place];
         Places {
             fit: at(0).cast(),
             queries: at(1).cast(),
