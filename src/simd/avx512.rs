@@ -424,6 +424,8 @@ impl Simd for Avx512 {
         fn bits_sub(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = on_bits!(_mm512_sub_epi32(a, b));
         fn shift_left(v: Self::F32x16, n: i32) -> Self::F32x16 = on_bits!(_mm512_sllv_epi32(v; _mm512_set1_epi32(n)));
         fn shift_right(v: Self::F32x16, n: i32) -> Self::F32x16 = on_bits!(_mm512_srav_epi32(v; _mm512_set1_epi32(n)));
+        fn times_power_of_2(q: Self::F32x16, n: Self::F32x16, _integer: Self::F32x16) -> Self::F32x16 =
+            _mm512_scalef_ps(_mm512_add_ps(q, _mm512_set1_ps(1.0)), n);
         fn from_integer(v: Self::F32x16) -> Self::F32x16 = _mm512_cvtepi32_ps(_mm512_castps_si512(v));
         fn wide_splat(x: f64) -> Self::F64x16 = (_mm512_set1_pd(x), _mm512_set1_pd(x));
         fn wide_add(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 = (_mm512_add_pd(a.0, b.0), _mm512_add_pd(a.1, b.1));

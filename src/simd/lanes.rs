@@ -176,6 +176,8 @@ impl<S: Simd> Lanes<S> {
         fn bits_xor(self, b) -> Lanes = bits_xor;
         fn bits_add(self, b) -> Lanes = bits_add;
         fn bits_sub(self, b) -> Lanes = bits_sub;
+        /// As [`Simd::times_power_of_2`].
+        fn times_power_of_2(self, n, integer) -> Lanes = times_power_of_2;
         /// The bits as a signed integer, rounded to f32.
         fn as_integer(self) -> Lanes = from_integer;
         fn widen(self) -> Wide = widen;

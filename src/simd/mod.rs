@@ -321,6 +321,25 @@ pub(crate) trait Simd: Copy + 'static {
     unsafe fn shift_left(v: Self::F32x16, n: i32) -> Self::F32x16;
     /// The bits shifted right by less than 32; copies of the sign bit are shifted in.
     unsafe fn shift_right(v: Self::F32x16, n: i32) -> Self::F32x16;
+    /// `(1 + q) 2^n` for q from -1/2 to 1 and integers n from -252 to 254, given as numbers and as integers in the bits.
+    /// Rounded as f32, and again if the result is subnormal.
+    #[inline(always)]
+    unsafe fn times_power_of_2(
+        q: Self::F32x16,
+        _n: Self::F32x16,
+        integer: Self::F32x16,
+    ) -> Self::F32x16 {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            // In two steps, since 2^n may be outside f32.
+            let half = Self::shift_right(integer, 1);
+            let bias = Self::splat(f32::from_bits(127));
+            let first = Self::shift_left(Self::bits_add(half, bias), 23);
+            let rest = Self::bits_sub(integer, half);
+            let second = Self::shift_left(Self::bits_add(rest, bias), 23);
+            Self::mul(Self::fma(q, first, first), second)
+        }
+    }
     /// The bits as a signed integer, rounded to f32.
     unsafe fn from_integer(v: Self::F32x16) -> Self::F32x16;
     /// Lane `i` is lane `i ^ D` of `v`, with `D` 1 (neighbours), 2, 4 or 8 (halves).

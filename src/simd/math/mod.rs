@@ -76,24 +76,16 @@ fn integer(n: i32) -> f32 {
     f32::from_bits(n.cast_unsigned())
 }
 
-/// `2^n`, for integers n from -126 to 127.
-#[inline(always)]
-fn power_of_2<S: Simd>(n: Lanes<S>) -> Lanes<S> {
-    n.bits_add(integer(127)).shift_left(23)
-}
-
 /// `(1 + q) power`, rounded once, because the power of two is exact.
 #[inline(always)]
 fn times_power<S: Simd>(q: Lanes<S>, power: Lanes<S>) -> Lanes<S> {
     q.mul_add(power, power)
 }
 
-/// `(1 + q) 2^n`, for integers n from -252 to 254, in two steps, because the result may be subnormal and 2^n outside
-/// f32.
+/// `(1 + q) 2^n`, from `shifted`, n plus [`TO_INTEGER`].
 #[inline(always)]
-fn scaled<S: Simd>(n: Lanes<S>, q: Lanes<S>) -> Lanes<S> {
-    let half = n.shift_right(1);
-    times_power(q, power_of_2(half)) * power_of_2(n.bits_sub(half))
+fn scaled<S: Simd>(shifted: Lanes<S>, q: Lanes<S>) -> Lanes<S> {
+    q.times_power_of_2(shifted - TO_INTEGER, shifted.bits_sub(TO_INTEGER))
 }
 
 /// `n + bias` as an integer in the lowest bits, and `e^r - 1` with `x = n ln 2 + r`, for |x| below 2^21. No x is
@@ -145,7 +137,7 @@ fn power_and_rest<S: Simd>(x: Lanes<S>, raised: i32) -> (Lanes<S>, Lanes<S>) {
 #[inline(always)]
 pub(crate) fn exp<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     let (shifted, q) = reduced_exp(x.within(-110.0, 100.0), 0);
-    scaled(shifted.bits_sub(TO_INTEGER), q)
+    scaled(shifted, q)
 }
 
 /// The lowest x whose [`weight`] is not 0. The weight is at least 2^-40.
@@ -211,7 +203,7 @@ pub(crate) fn exp2<S: Simd>(x: Lanes<S>) -> Lanes<S> {
     const C: [f32; 5] =
         [0.240_226_5, 0.055_503_57, 0.009_618_031, 0.001_339_086_7, 0.000_154_697_35];
     let q = r.mul_add(std::f32::consts::LN_2, r * r * polynomial(r, C));
-    scaled(shifted.bits_sub(TO_INTEGER), q)
+    scaled(shifted, q)
 }
 
 /// `e^x - 1` for x up to 40, and anything for larger x; 2 ulp.
