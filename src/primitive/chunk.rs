@@ -1,9 +1,10 @@
 //! The functions of post-operations and elementwise primitives, over chunks of f32.
 
+use super::operand::INPUTS;
 use super::{BinaryAlgorithm, EltwiseAlgorithm};
 use crate::simd::lanes::Lanes;
 use crate::simd::math::{self, Exponent};
-use crate::simd::{Element, LANES, Simd, UpTo, Width, entry_points, rounded, unroll};
+use crate::simd::{Element, F32, LANES, Simd, UpTo, Width, entry_points, rounded, unroll};
 use crate::tensor::DataType;
 
 /// The elements of a step: where they are read and where they are written, which may be the same place.
@@ -14,47 +15,89 @@ pub(super) struct Chunk {
     pub(super) len: usize,
     /// Whether whole vectors are written with non-temporal stores; `to` is then a multiple of 64.
     pub(super) streams: bool,
+    /// What is prefetched meanwhile, a cache line for each vector: for the chunk's own elements and for each of the
+    /// others.
+    pub(super) ahead: Option<[*const u8; INPUTS]>,
 }
 
-/// The prefetch distance, in elements, if results are stored non-temporally: the hardware prefetcher stops at the end
-/// of a page.
-pub(super) const AHEAD: usize = 512;
+impl Chunk {
+    /// Elements that are computed where they are.
+    #[inline(always)]
+    pub(super) fn in_place(of: *mut f32, len: usize) -> Self {
+        Self { from: of, to: of, len, streams: false, ahead: None }
+    }
+
+    /// The same elements where they were written.
+    #[inline(always)]
+    pub(super) fn written(self) -> Self {
+        Self { from: self.to, ahead: None, ..self }
+    }
+
+    /// Prefetches for `N` vectors from element `i` on, for the chunk's own elements and those of `operands - 1` others.
+    ///
+    /// # Safety
+    /// The CPU supports the instruction set of `S`.
+    #[inline(always)]
+    pub(super) unsafe fn prefetch<S: Simd, const N: usize>(&self, i: usize, operands: usize) {
+        if let Some(ahead) = self.ahead {
+            for k in 0..operands {
+                unroll!(v in N, {
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { S::prefetch(ahead[k].wrapping_add(4 * (i + v * LANES))) };
+                });
+            }
+        }
+    }
+
+    /// Writes `N` vectors from element `i` on.
+    ///
+    /// # Safety
+    /// The elements are those of the chunk, and the CPU supports the instruction set of `S`.
+    #[inline(always)]
+    pub(super) unsafe fn put<S: Simd, const N: usize>(&self, i: usize, values: &[S::F32x16; N]) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            if self.streams {
+                F32.stream_all::<S, N>(self.to.cast(), i, values);
+            } else {
+                F32.store_all::<S, N>(self.to.cast(), i, values);
+            }
+        }
+    }
+}
 
 /// Writes the value of a vector expression over the elements of a chunk and of other operands. `by 4` computes four
-/// vectors at a time, for expressions of a few instructions. The expression is compiled once for whole and partial
-/// vectors.
+/// vectors at a time, for expressions of a few instructions.
 macro_rules! each {
     ($chunk:expr, |$x:ident $(, $y:ident: $others:ident)*| $value:expr) => {
         each!($chunk, by 1, |$x $(, $y: $others)*| $value)
     };
     ($chunk:expr, by $vectors:literal, |$x:ident $(, $y:ident: $others:ident)*| $value:expr) => {{
-        let Chunk { from, to, len, streams } = $chunk;
+        const OPERANDS: usize = [stringify!($x) $(, stringify!($y))*].len();
+        let chunk = $chunk;
         let mut i = 0;
         // SAFETY: the loops stay within the chunk and the others; the caller guarantees the instruction set.
         unsafe {
-            macro_rules! vector {
-                ($at:expr, $n:expr) => {{
-                    let (at, n) = ($at, $n);
-                    if streams {
-                        S::prefetch(from.wrapping_add(at + AHEAD).cast());
-                        $(S::prefetch($others.wrapping_add(at + AHEAD).cast());)*
-                    }
-                    let $x = Lanes::<S>::load(from.add(at), n);
-                    $(let $y = Lanes::<S>::load($others.add(at), n);)*
-                    ($value).put(to.add(at), n, streams);
-                }};
-            }
             if S::UNROLLS && $vectors > 1 {
-                let end = len - len % ($vectors * LANES);
+                let end = chunk.len - chunk.len % ($vectors * LANES);
                 while i < end {
+                    chunk.prefetch::<S, $vectors>(i, OPERANDS);
+                    let mut values = [S::zero(); $vectors];
                     unroll!(v in $vectors, {
-                        vector!(i + v * LANES, LANES);
+                        let $x = Lanes::<S>::load(chunk.from.add(i + v * LANES), LANES);
+                        $(let $y = Lanes::<S>::load($others.add(i + v * LANES), LANES);)*
+                        values[v] = ($value).vector();
                     });
+                    chunk.put::<S, $vectors>(i, &values);
                     i += $vectors * LANES;
                 }
             }
-            while i < len {
-                vector!(i, (len - i).min(LANES));
+            while i < chunk.len {
+                chunk.prefetch::<S, 1>(i, OPERANDS);
+                let n = (chunk.len - i).min(LANES);
+                let $x = Lanes::<S>::load(chunk.from.add(i), n);
+                $(let $y = Lanes::<S>::load($others.add(i), n);)*
+                ($value).put(chunk.to.add(i), n, chunk.streams);
                 i += LANES;
             }
         }
@@ -119,27 +162,40 @@ unsafe fn eltwise_chunk<S: Simd>(
     }
 }
 
+/// Evaluates `$each!(by N, |x, y| expression)` with the expression of an algorithm, for vectors N at a time.
+macro_rules! binary_function {
+    ($algorithm:expr, $each:ident) => {
+        match $algorithm {
+            BinaryAlgorithm::Add => $each!(by 4, |x, y| x + y),
+            BinaryAlgorithm::Mul => $each!(by 4, |x, y| x * y),
+            BinaryAlgorithm::Max => $each!(by 4, |x, y| x.max(y)),
+            BinaryAlgorithm::Min => $each!(by 4, |x, y| x.min(y)),
+            BinaryAlgorithm::Div => $each!(by 1, |x, y| x / y),
+            BinaryAlgorithm::Sub => $each!(by 4, |x, y| x - y),
+            BinaryAlgorithm::Ge => $each!(by 4, |x, y| y.le(x).select(1.0, 0.0)),
+            BinaryAlgorithm::Gt => $each!(by 4, |x, y| y.lt(x).select(1.0, 0.0)),
+            BinaryAlgorithm::Le => $each!(by 4, |x, y| x.le(y).select(1.0, 0.0)),
+            BinaryAlgorithm::Lt => $each!(by 4, |x, y| x.lt(y).select(1.0, 0.0)),
+            BinaryAlgorithm::Eq => $each!(by 4, |x, y| x.eq(y).select(1.0, 0.0)),
+            BinaryAlgorithm::Ne => $each!(by 4, |x, y| x.eq(y).select(0.0, 1.0)),
+            // `Select` needs the condition; see `select`.
+            BinaryAlgorithm::Select => {}
+        }
+    };
+}
+
+pub(super) use binary_function;
+
 /// # Safety
 /// The chunk and the others have the same length. The CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(super) unsafe fn binary<S: Simd>(chunk: Chunk, algorithm: BinaryAlgorithm, others: *const f32) {
-    use BinaryAlgorithm as B;
-    match algorithm {
-        B::Add => each!(chunk, by 4, |x, y: others| x + y),
-        B::Mul => each!(chunk, by 4, |x, y: others| x * y),
-        B::Max => each!(chunk, by 4, |x, y: others| x.max(y)),
-        B::Min => each!(chunk, by 4, |x, y: others| x.min(y)),
-        B::Div => each!(chunk, |x, y: others| x / y),
-        B::Sub => each!(chunk, by 4, |x, y: others| x - y),
-        B::Ge => each!(chunk, by 4, |x, y: others| y.le(x).select(1.0, 0.0)),
-        B::Gt => each!(chunk, by 4, |x, y: others| y.lt(x).select(1.0, 0.0)),
-        B::Le => each!(chunk, by 4, |x, y: others| x.le(y).select(1.0, 0.0)),
-        B::Lt => each!(chunk, by 4, |x, y: others| x.lt(y).select(1.0, 0.0)),
-        B::Eq => each!(chunk, by 4, |x, y: others| x.eq(y).select(1.0, 0.0)),
-        B::Ne => each!(chunk, by 4, |x, y: others| x.eq(y).select(0.0, 1.0)),
-        // `Select` needs the condition; see `select`.
-        B::Select => {}
+    macro_rules! each_of_two {
+        (by $vectors:tt, |$x:ident, $y:ident| $value:expr) => {
+            each!(chunk, by $vectors, |$x, $y: others| $value)
+        };
     }
+    binary_function!(algorithm, each_of_two);
 }
 
 /// # Safety

@@ -14,7 +14,7 @@
 
 use super::Arguments;
 use super::attr::Dropout;
-use super::chunk::{AHEAD, Chunk, each};
+use super::chunk::{Chunk, each};
 use super::operand::Operand;
 use crate::error::Result;
 use crate::simd::lanes::Lanes;

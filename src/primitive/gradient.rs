@@ -1,7 +1,7 @@
 //! Gradients of elementwise functions, over chunks of f32: `diff_src = diff_dst * f'(src)`, some of them from dst.
 
 use super::EltwiseAlgorithm;
-use super::chunk::{AHEAD, Chunk, each};
+use super::chunk::{Chunk, each};
 use crate::simd::lanes::Lanes;
 use crate::simd::math::{self, Exponent};
 use crate::simd::{LANES, Simd, entry_points, unroll};

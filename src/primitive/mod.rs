@@ -13,6 +13,7 @@ mod dynamic;
 mod enumerators;
 mod gating;
 mod gradient;
+mod half_rows;
 mod isa;
 pub(crate) mod normalization;
 mod operand;
@@ -42,6 +43,7 @@ pub(crate) use enumerators::{
 };
 pub(crate) use gating::Gating;
 pub(crate) use gradient::Gradient;
+pub(crate) use half_rows::{HalfEntry, HalfRows, half_entry};
 #[cfg(feature = "onednn-abi")]
 pub(crate) use isa::set_cap_once;
 pub(crate) use isa::{CpuIsa, effective_level, set_cap};

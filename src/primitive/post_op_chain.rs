@@ -1,11 +1,11 @@
 //! Applies the attributes to rows of an output, in f32 and in order: the scale of src, the
 //! post-operations, the scale of dst. The chain of an elementwise primitive starts with its function of the inputs.
 
-use super::chunk::{AHEAD, Chunk, binary, each, eltwise, round, select};
+use super::chunk::{Chunk, binary, each, eltwise, round, select};
 use super::dropout::Drawing;
 use super::operand::{INPUTS, Operand, Source};
 use super::step::{BeforePostOps, Step, steps};
-use super::{Arguments, Attr};
+use super::{Arguments, Attr, BinaryAlgorithm};
 use crate::error::Result;
 use crate::simd::lanes::Lanes;
 use crate::simd::{Bf16, F16, FusedOp, LANES, Level, Simd, entry_points, read_scalar, unroll};
@@ -117,6 +117,14 @@ impl PostOpChain {
         Ok((!steps.is_empty()).then_some(Self(steps)))
     }
 
+    /// The algorithm if it is one binary function of the inputs.
+    pub(crate) fn binary(&self) -> Option<BinaryAlgorithm> {
+        match &self.0[..] {
+            [Step::Binary { algorithm, first: Source::Input(_), second: None }] => Some(*algorithm),
+            _ => None,
+        }
+    }
+
     /// Whether every step can be fused.
     pub(crate) fn is_fusible(&self) -> bool {
         self.0.iter().all(|step| step.fused(step.value().map(|_| 1.0)).is_some())
@@ -197,22 +205,21 @@ unsafe fn apply<S: Simd>(
         let of = bound.bound[i];
         let factor = of.factor;
         if let Step::ScaleInput(input, ..) = step {
-            let to = inputs[*input];
-            let scaled = Chunk { from: to, to, len: chunk.len, streams: false };
+            let scaled = Chunk::in_place(inputs[*input], chunk.len);
             each!(scaled, by 4, |x| x * factor);
             continue;
         }
         if let (Step::Dropout(dropping), Some(drawing)) = (step, &bound.dropout) {
             // SAFETY: guaranteed by the caller.
             unsafe { dropping.apply::<S>(drawing, chunk, at, ys) };
-            chunk.from = chunk.to;
+            chunk = chunk.written();
             continue;
         }
         // SAFETY: guaranteed by the caller.
         unsafe {
             apply_step::<S>(step, chunk, at, (factor, of.operands), &inputs, [ys, zs]);
         }
-        chunk.from = chunk.to;
+        chunk = chunk.written();
     }
 }
 
@@ -304,8 +311,10 @@ pub(crate) struct Rows<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Inputs<'a> {
     pub(crate) rows: &'a [InputRows; INPUTS],
-    /// Whether results are written with non-temporal stores, which a chain of one step can do.
+    /// Whether results are written with non-temporal stores, which a chain of one step can do. A fence must follow.
     pub(crate) streams: bool,
+    /// Whether what will be read later is prefetched.
+    pub(crate) prefetches: bool,
 }
 
 /// Rows of an input of a chain, `step` elements apart. They are written if the input is scaled.
@@ -313,6 +322,8 @@ pub(crate) struct Inputs<'a> {
 pub(crate) struct InputRows {
     pub(crate) start: *mut f32,
     pub(crate) step: usize,
+    /// What is prefetched while the elements are read, if anything is: 4 bytes for each.
+    pub(crate) ahead: *const u8,
 }
 
 /// Applies all steps to rows `first` to `last - 1`. `rows` starts at row `first`.
@@ -333,13 +344,21 @@ unsafe fn apply_to_rows<S: Simd>(
     for row in first..last {
         let start = rows.start.wrapping_add((row - first) * rows.step);
         let mut inputs = [start; INPUTS];
-        let mut streams = false;
+        let (mut streams, mut ahead) = (false, None);
         if let Some(given) = rows.inputs {
             for i in 0..INPUTS {
-                let InputRows { start, step } = given.rows[i];
+                let InputRows { start, step, .. } = given.rows[i];
                 inputs[i] = start.wrapping_add((row - first) * step);
             }
             streams = given.streams && start.addr().is_multiple_of(64);
+            if given.prefetches {
+                let mut of = [std::ptr::null(); INPUTS];
+                for i in 0..INPUTS {
+                    let InputRows { ahead, step, .. } = given.rows[i];
+                    of[i] = ahead.wrapping_add((row - first) * step * 4);
+                }
+                ahead = Some(of);
+            }
         }
         let mut col = 0;
         while col < rows.cols {
@@ -347,7 +366,7 @@ unsafe fn apply_to_rows<S: Simd>(
             let buffers = len.min(CHUNK);
             // SAFETY: guaranteed by the caller.
             unsafe {
-                let chunk = Chunk { from: inputs[0], to: start.add(col), len, streams };
+                let chunk = Chunk { from: inputs[0], to: start.add(col), len, streams, ahead };
                 let at = (row, rows.first_col + col);
                 let others = [&mut ys[..buffers], &mut zs[..buffers]];
                 apply::<S>(bound, chunk, at, (inputs, others));
@@ -356,11 +375,12 @@ unsafe fn apply_to_rows<S: Simd>(
             for i in 0..INPUTS {
                 inputs[i] = inputs[i].wrapping_add(len);
             }
+            if let Some(ahead) = &mut ahead {
+                for i in 0..INPUTS {
+                    ahead[i] = ahead[i].wrapping_add(len * 4);
+                }
+            }
         }
-    }
-    if let Some(Inputs { streams: true, .. }) = rows.inputs {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::stream_fence() }
     }
 }
 

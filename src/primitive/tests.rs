@@ -46,10 +46,11 @@ fn results(row: &Row, level: Level, of: &[f32]) -> Vec<f32> {
     let chain = PostOpChain::after(&before, &Attr::default(), &desc, Some(&[])).unwrap().unwrap();
     let (mut xs, mut ones) = (of.to_vec(), vec![1.0f32; of.len()]);
     let mut results = vec![0.0f32; of.len()];
-    let mut inputs = [InputRows { start: xs.as_mut_ptr(), step: 0 }; INPUTS];
+    let mut inputs =
+        [InputRows { start: xs.as_mut_ptr(), step: 0, ahead: std::ptr::null() }; INPUTS];
     inputs[1].start = ones.as_mut_ptr();
     let start = results.as_mut_ptr();
-    let inputs = Some(Inputs { rows: &inputs, streams: false });
+    let inputs = Some(Inputs { rows: &inputs, streams: false, prefetches: false });
     let rows = Rows { start, step: 0, cols: of.len(), first_col: 0, inputs };
     // SAFETY: all have as many elements, and the machine has the level.
     unsafe {

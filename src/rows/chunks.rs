@@ -39,7 +39,7 @@ impl Chunks {
         unsafe { (self.pack)(&packing(chunk, to, false), 0, 1) };
     }
 
-    /// Rounds f32 to a chunk, with non-temporal stores if `streams` and the alignment allows.
+    /// Rounds f32 to a chunk, with non-temporal stores if `streams` and the alignment allows. A fence must follow.
     ///
     /// # Safety
     /// As [`load`](Self::load), and no other thread accesses the elements.

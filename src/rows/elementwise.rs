@@ -1,28 +1,28 @@
 //! Vector implementations of elementwise primitives: a chain whose first step reads the inputs.
 //!
-//! The elements are rows of merged dimensions, divided into units. Everything except dense f32 passes through buffers
-//! on the stack, which stay in the first-level cache, so no scratchpad is needed.
+//! The elements are rows of merged dimensions, divided into units. Dense f32 is accessed in place, and so are the tensors
+//! of a binary function that all have the same 16-bit type. Everything else passes through buffers on the stack, which
+//! stay in the first-level cache, so no scratchpad is needed.
 
 use super::collapse::Collapse;
-use super::order::row_map;
-use super::pack::{Entry, Packing, entries};
+use super::elementwise_side::{BUFFERED, Buffer, Buffers, Side};
+use super::fence::Fence;
+use super::pack::{Entry, entries};
 use super::schedule::{BLOCKS_PER_THREAD, Schedule};
 use super::spread::{spread, width_of};
 use crate::error::{Error, Result};
 use crate::heap::{Counted, counted};
 use crate::primitive::{
-    Attr, BeforePostOps, BoundChain, ChainEntry, Execution, INPUTS, Implementation, InputRows,
-    Inputs, OpArgument, Padding, PostOpChain, Rows, Start, Usage, Variant, chain_entry,
+    Attr, BeforePostOps, BinaryAlgorithm, BoundChain, ChainEntry, Execution, HalfEntry, HalfRows,
+    INPUTS, Implementation, InputRows, Inputs, OpArgument, Padding, PostOpChain, Rows, Start,
+    Usage, Variant, chain_entry, half_entry,
 };
-use crate::simd::{Level, read_scalar};
-use crate::tensor::{DataType, MAX_NDIMS, MemoryDesc, RowMap};
+use crate::simd::Level;
+use crate::tensor::{DataType, MAX_NDIMS, MemoryDesc};
 use arrayvec::ArrayVec;
 use norm_sys as sys;
-use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// Elements in a unit that is computed in buffers.
-const BUFFERED: usize = 2048;
 /// Elements in a unit that is computed in place, and the minimum, a multiple of the elements of a cache line.
 const DIRECT: usize = 16 * 1024;
 const FEWEST: usize = 1024;
@@ -117,67 +117,39 @@ impl<'a> Elementwise<'a> {
         let sizes = self.inputs.iter().map(|(_, desc)| desc.size());
         let bytes = sizes.fold(dst.size(), usize::saturating_add);
         let (pack, unpack) = entries(level);
+        let output = Side::new(id, &merged, &order, false);
         Ok(counted(Vectorized {
             variant,
+            halves: halves(level, &chain, &sides, &output),
             rows: if dst.has_zero_dim() { 0 } else { outer.iter().product::<i64>() as usize },
             cols: cols[0] as usize,
             inputs: sides,
-            output: Side::new(id, &merged, &order, false),
+            output,
             chain,
             apply: chain_entry(level),
             pack,
             unpack,
+            fence: Fence::new(level),
             padding: Padding::of(dst)?,
             bytes,
         })?)
     }
 }
 
-/// A tensor as rows.
-struct Side {
-    id: i32,
-    data_type: DataType,
-    rows: RowMap,
-    /// The stride of the last dimension, in elements.
-    step: usize,
-    /// Whether the chain multiplies it by a scale, which needs a buffer.
-    scaled: bool,
-}
-
-impl Side {
-    fn new(id: i32, desc: &MemoryDesc, order: &[usize], scaled: bool) -> Self {
-        let last = desc.ndims() - 1;
-        let is_one = desc.dims()[last] == 1;
-        Self {
-            id,
-            data_type: desc.data_type().unwrap_or(DataType::F32),
-            rows: row_map(desc, order),
-            step: if is_one { 1 } else { desc.strides()[last] as usize },
-            scaled,
-        }
-    }
-
-    /// Whether rows at an address are dense f32, so that one row or, if they are evenly spaced, several are read in
-    /// place.
-    fn is_direct(&self, address: *mut u8, one: bool) -> bool {
-        self.data_type == DataType::F32
-            && self.step == 1
-            && !self.scaled
-            && (one || self.rows.step().is_some())
-            && address.cast::<f32>().is_aligned()
-    }
-
-    /// The rows in place.
-    fn in_place(&self, address: *mut u8, row: usize, col: usize) -> InputRows {
-        let start = address.cast::<f32>().wrapping_add(self.rows.offset(row) + col);
-        InputRows { start, step: self.rows.step().unwrap_or(0) }
-    }
-
-    fn packing(&self, address: *mut u8, cols: &Range<usize>, stage: *mut f32) -> Packing {
-        let first = address.wrapping_add(cols.start * self.step * self.data_type.size());
-        let elements = (first, self.data_type, self.step);
-        Packing { rows: self.rows, ..Packing::of_row(elements, cols.len(), stage) }
-    }
+/// The function of dense tensors of a single 16-bit type; `None` if they need buffers.
+fn halves(
+    level: Level,
+    chain: &PostOpChain,
+    inputs: &[Side],
+    output: &Side,
+) -> Option<(BinaryAlgorithm, HalfEntry)> {
+    let suits = |side: &Side| {
+        let dense = side.step == 1 && side.rows.step().is_some();
+        dense && !side.scaled && side.data_type == output.data_type
+    };
+    let entry = half_entry(level, output.data_type)?;
+    let all = inputs.iter().chain([output]).all(suits);
+    chain.binary().filter(|_| all).map(|algorithm| (algorithm, entry))
 }
 
 struct Vectorized {
@@ -188,30 +160,14 @@ struct Vectorized {
     output: Side,
     chain: PostOpChain,
     apply: ChainEntry,
+    halves: Option<(BinaryAlgorithm, HalfEntry)>,
     pack: Entry,
     unpack: Entry,
+    fence: Fence,
     /// The padding of the output.
     padding: Padding,
     /// The size of all tensors.
     bytes: usize,
-}
-
-/// A buffer for a unit.
-#[repr(C, align(64))]
-struct Buffer([MaybeUninit<f32>; BUFFERED]);
-
-impl Buffer {
-    fn start(&mut self) -> *mut f32 {
-        self.0.as_mut_ptr().cast()
-    }
-}
-
-/// The buffers of a thread.
-struct Buffers {
-    inputs: [Buffer; INPUTS],
-    output: Buffer,
-    /// For each input, the bits of the value that fills the start of its buffer, and how many times.
-    filled: [(u32, usize); INPUTS],
 }
 
 /// How the elements of an execution are computed.
@@ -225,6 +181,8 @@ struct Plan<'a> {
     in_place: bool,
     /// Whether the output is stored non-temporally, from a buffer or directly.
     streams: bool,
+    /// Whether inputs are prefetched.
+    prefetches: bool,
     /// Rows and columns of a unit. The first unit has `shift` fewer columns, so that units write whole cache lines of
     /// dst.
     unit: (usize, usize),
@@ -277,15 +235,14 @@ impl Vectorized {
             direct[i] = input.is_direct(addresses[i], one_row);
         }
         let inputs = &addresses[..self.inputs.len()];
-        let streams = Schedule::streams_bytes(self.bytes, width)
-            && self.output.step == 1
-            && !inputs.contains(&dst)
-            && !bound.read(dst);
+        let prefetches = Schedule::streams_bytes(self.bytes, width);
+        let streams =
+            prefetches && self.output.step == 1 && !inputs.contains(&dst) && !bound.read(dst);
         // A sum, or an operand at the same address, reads dst before it is overwritten.
         let direct_dst = self.output.is_direct(dst, one_row)
             && !bound.read(dst)
             && (!streams || bound.is_one_of_inputs());
-        let in_place = direct_dst && direct == [true; INPUTS];
+        let in_place = self.halves.is_some() || direct_dst && direct == [true; INPUTS];
         let most = if in_place { DIRECT } else { BUFFERED };
         let share = self.rows * self.cols / (width * BLOCKS_PER_THREAD);
         let size = share.next_multiple_of(LINE).clamp(FEWEST, most);
@@ -305,7 +262,18 @@ impl Vectorized {
         } else {
             0
         };
-        Plan { bound, addresses, dst, direct, direct_dst, in_place, streams, unit, shift }
+        Plan {
+            bound,
+            addresses,
+            dst,
+            direct,
+            direct_dst,
+            in_place,
+            streams,
+            prefetches,
+            unit,
+            shift,
+        }
     }
 
     /// Computes a range of units, which are numbered along columns.
@@ -315,14 +283,18 @@ impl Vectorized {
         } else {
             self.buffered_units(plan, chunks, units);
         }
+        // SAFETY: the machine has the level.
+        unsafe { self.fence.after(plan.streams) };
     }
 
     /// A separate function, so that in-place problems do not allocate these buffers.
     #[inline(never)]
     fn buffered_units(&self, plan: &Plan<'_>, chunks: usize, units: Range<usize>) {
-        const EMPTY: Buffer = Buffer([const { MaybeUninit::uninit() }; BUFFERED]);
-        let mut buffers =
-            Buffers { inputs: [EMPTY; INPUTS], output: EMPTY, filled: [(0, 0); INPUTS] };
+        let mut buffers = Buffers {
+            inputs: [Buffer::EMPTY; INPUTS],
+            output: Buffer::EMPTY,
+            filled: [(0, 0); INPUTS],
+        };
         self.each_unit(plan, Some(&mut buffers), chunks, units);
     }
 
@@ -352,24 +324,33 @@ impl Vectorized {
         cols: Range<usize>,
     ) {
         let (first, last) = (rows.start, rows.end);
-        let mut inputs = [InputRows { start: std::ptr::null_mut(), step: 0 }; INPUTS];
+        if let Some((algorithm, apply)) = self.halves {
+            // SAFETY: the execution's buffers were checked, units are given out once, and the machine has the level.
+            return unsafe { apply(&self.half_rows(plan, algorithm, (first, &cols)), rows.len()) };
+        }
+        let none = (std::ptr::null_mut(), std::ptr::null());
+        let mut inputs = [InputRows { start: none.0, step: 0, ahead: none.1 }; INPUTS];
         for (i, side) in self.inputs.iter().enumerate() {
             inputs[i] = match &mut buffers {
                 Some(buffers) if !plan.direct[i] => {
                     let (buffer, filled) = (&mut buffers.inputs[i], &mut buffers.filled[i]);
-                    self.packed(side, plan.addresses[i], (buffer, filled), (&rows, &cols))
+                    // SAFETY: the execution's buffers were checked.
+                    unsafe {
+                        side.packed(self.pack, plan.addresses[i], (buffer, filled), (&rows, &cols))
+                    }
                 }
                 _ => side.in_place(plan.addresses[i], first, cols.start),
             };
         }
-        let output = match &mut buffers {
-            Some(buffers) if !plan.direct_dst => {
-                InputRows { start: buffers.output.start(), step: cols.len() }
+        let (start, step) = match &mut buffers {
+            Some(buffers) if !plan.direct_dst => (buffers.output.start(), cols.len()),
+            _ => {
+                let (start, step) = self.output.place(plan.dst, first, cols.start);
+                (start.cast(), step)
             }
-            _ => self.output.in_place(plan.dst, first, cols.start),
         };
-        let InputRows { start, step } = output;
-        let staged = Inputs { rows: &inputs, streams: plan.streams && plan.direct_dst };
+        let streams = plan.streams && plan.direct_dst;
+        let staged = Inputs { rows: &inputs, streams, prefetches: plan.prefetches };
         let staged =
             Rows { start, step, cols: cols.len(), first_col: cols.start, inputs: Some(staged) };
         // SAFETY: the execution's buffers were checked, units are given out once, and the machine has the level.
@@ -383,34 +364,22 @@ impl Vectorized {
         }
     }
 
-    /// Rows of an input as f32 in a buffer.
-    fn packed(
+    /// The rows of a unit whose tensors are all of a 16-bit type.
+    fn half_rows(
         &self,
-        side: &Side,
-        address: *mut u8,
-        (buffer, filled): (&mut Buffer, &mut (u32, usize)),
-        (rows, cols): (&Range<usize>, &Range<usize>),
-    ) -> InputRows {
-        let (start, len) = (buffer.start(), cols.len());
-        let shared = side.rows.step() == Some(0) && !side.scaled;
-        let last = if shared { rows.start + 1 } else { rows.end };
-        let step = if shared { 0 } else { len };
-        if side.step > 0 {
-            let packing = side.packing(address, cols, start);
-            // SAFETY: the execution's buffers were checked, and the buffer has the elements of a unit.
-            unsafe { (self.pack)(&packing, rows.start, last) };
-            return InputRows { start, step };
+        plan: &Plan<'_>,
+        algorithm: BinaryAlgorithm,
+        (row, cols): (usize, &Range<usize>),
+    ) -> HalfRows {
+        let input = |i: usize| self.inputs[i].place(plan.addresses[i], row, cols.start);
+        HalfRows {
+            algorithm,
+            data_type: self.output.data_type,
+            inputs: [input(0), input(1)],
+            output: self.output.place(plan.dst, row, cols.start),
+            cols: cols.len(),
+            streams: plan.streams,
+            prefetches: plan.prefetches,
         }
-        for (at, row) in (rows.start..last).enumerate() {
-            // SAFETY: as above.
-            let value = unsafe { read_scalar(side.data_type, address, side.rows.offset(row)) };
-            let is_there = filled.0 == value.to_bits() && filled.1 >= len;
-            if !(shared && is_there) {
-                let to = &mut buffer.0[at * len..(at + 1) * len];
-                to.fill(MaybeUninit::new(value));
-            }
-            *filled = if shared { (value.to_bits(), len.max(filled.1)) } else { (0, 0) };
-        }
-        InputRows { start, step }
     }
 }

@@ -13,6 +13,7 @@ mod collapse;
 mod columns;
 mod combine;
 mod elementwise;
+mod elementwise_side;
 mod fence;
 mod grid;
 mod many;

@@ -25,7 +25,7 @@ pub(super) struct Packing {
     pub(super) stage_type: DataType,
     /// The distance between rows on the stage, in elements.
     pub(super) stage_step: usize,
-    /// Whether rows are unpacked with non-temporal stores, if their alignment allows.
+    /// Whether rows are unpacked with non-temporal stores, if their alignment allows. A fence must follow.
     pub(super) streams: bool,
     /// Whether elements alternate with others, which no other thread writes.
     pub(super) paired: bool,
@@ -251,10 +251,6 @@ unsafe fn store_dense<S: Simd, E: Element>(c: &Packing, first: usize, last: usiz
         let streams = c.streams && element.streams(to);
         // SAFETY: guaranteed by the caller.
         unsafe { map::<S, _>(c.cols, &Rounded { element, from, to, streams }) };
-    }
-    if c.streams {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::stream_fence() }
     }
 }
 

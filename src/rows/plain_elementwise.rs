@@ -112,9 +112,13 @@ impl Reference {
             }
         }
         let mut results = [0.0f32; CHUNK];
-        let inputs = values.each_mut().map(|v| InputRows { start: v.as_mut_ptr(), step: CHUNK });
+        let inputs = values.each_mut().map(|v| InputRows {
+            start: v.as_mut_ptr(),
+            step: CHUNK,
+            ahead: std::ptr::null(),
+        });
         let start = results.as_mut_ptr();
-        let inputs = Some(Inputs { rows: &inputs, streams: false });
+        let inputs = Some(Inputs { rows: &inputs, streams: false, prefetches: false });
         let rows = Rows { start, step: CHUNK, cols: count, first_col, inputs };
         // SAFETY: as above; every machine has the level, and rows are given out once.
         unsafe {

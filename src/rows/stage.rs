@@ -7,6 +7,7 @@
 use super::around::{Around, Bound, Functions, Normalized, StagedRows};
 use super::blocks::Blocks;
 use super::columns::CHAIN_ROWS;
+use super::fence::Fence;
 use super::pack::{Entry, Packing, entries};
 use super::schedule::{
     BLOCKS_PER_THREAD, BYTES_OF_STAGES, BYTES_TO_TRANSPOSE, Caches, MOST_STAGES, PART_OF_ROWS,
@@ -156,6 +157,7 @@ pub(super) struct Stage {
     bytes: usize,
     pack: Entry,
     unpack: Entry,
+    fence: Fence,
 }
 
 impl Stage {
@@ -215,6 +217,7 @@ impl Stage {
             bytes,
             pack,
             unpack,
+            fence: Fence::new(level),
         })
     }
 
@@ -303,6 +306,8 @@ impl Stage {
                 unsafe { around.leave(first, last, [steps(DST), steps(2)]) };
             }
         }
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.fence.after(streams) };
     }
 
     /// The distance between rows of dst, in elements, if the chain is applied in place.
