@@ -14,6 +14,7 @@ use crate::language::value::{BadValue, starts};
 use crate::library::Executor;
 use crate::problem::Problem;
 use crate::run::{ColdCache, Mode, RUN, Run, RunSettings, SELECTION, Selection};
+use crate::template::Template;
 use std::fmt;
 use std::rc::Rc;
 
@@ -360,6 +361,7 @@ fn has_effect(run: &Run) -> Result<(), String> {
     let timing = [
         ("roofline", run.roofline),
         ("output", run.output.is_some()),
+        ("perf-template", *run.template != Template::default()),
         ("max-ms-per-prb", run.max_ms.is_some()),
         ("cold-cache", run.cold_cache != ColdCache::None),
         ("fix-times-per-prb", run.fix_times > 0 && !run.times_creation()),
@@ -369,6 +371,13 @@ fn has_effect(run: &Run) -> Result<(), String> {
         return Err(format!(
             "--{name} needs a mode that measures, P or F{creation}, not {letters}"
         ));
+    }
+    let compares = checks.correctness || checks.performance || run.mode == Mode::Initialize;
+    if run.peer.is_some() && !compares {
+        return Err(format!("--compare needs mode C, P, F or I, not {letters}"));
+    }
+    if run.explain && run.mode == Mode::Initialize {
+        return Err("--explain needs a mode that executes, not I".to_owned());
     }
     match run.gradient && !checks.correctness {
         true => Err(format!("--check=grad needs mode C, not {letters}")),

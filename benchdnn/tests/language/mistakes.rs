@@ -23,6 +23,13 @@ fn options_without_effect_in_the_mode_are_refused() {
             "--max-ms-per-prb needs a mode that measures, P or F, not R",
         ),
         (
+            &["--perf-template=csv", "5x3"],
+            "--perf-template needs a mode that measures, P or F, not C",
+        ),
+        (&["--mode=B", "--compare=lib.so", "5x3"], "--compare needs mode C, P, F or I, not B"),
+        (&["--mode=R", "--compare=lib.so", "5x3"], "--compare needs mode C, P, F or I, not R"),
+        (&["--mode=I", "--explain", "5x3"], "--explain needs a mode that executes, not I"),
+        (
             &["--mode=C", "--fix-times-per-prb=2", "5x3"],
             "--fix-times-per-prb needs a mode that measures, P or F (or I with --compare), not C",
         ),
@@ -37,6 +44,7 @@ fn options_without_effect_in_the_mode_are_refused() {
     }
     assert_eq!(lines(&["--mode=CP", "--check=grad", "--roofline", "--dir=BWD_D", "5x3"]).len(), 1);
     assert_eq!(lines(&["--mode=L", "--check=grad", "--roofline", "5x3"]).len(), 1);
+    assert_eq!(lines(&["--mode=CB", "--compare=lib.so", "--perf-template=def", "5x3"]).len(), 1);
     for words in [["--mode=I", "--compare=lib.so"], ["--mode=BP", "--cold-cache=all"]] {
         assert_eq!(lines(&[&words[..], &["--fix-times-per-prb=2", "5x3"]].concat()).len(), 1);
     }
