@@ -14,7 +14,6 @@ use crate::language::value::{BadValue, starts};
 use crate::library::Executor;
 use crate::problem::Problem;
 use crate::run::{ColdCache, Mode, RUN, Run, RunSettings, SELECTION, Selection};
-use crate::template::Template;
 use std::fmt;
 use std::rc::Rc;
 
@@ -361,7 +360,7 @@ fn has_effect(run: &Run) -> Result<(), String> {
     let timing = [
         ("roofline", run.roofline),
         ("output", run.output.is_some()),
-        ("perf-template", *run.template != Template::default()),
+        ("perf-template", !run.template.is_default()),
         ("max-ms-per-prb", run.max_ms.is_some()),
         ("cold-cache", run.cold_cache != ColdCache::None),
         ("fix-times-per-prb", run.fix_times > 0 && !run.times_creation()),

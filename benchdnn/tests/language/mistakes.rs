@@ -65,7 +65,7 @@ fn slips_in_dimensions_get_a_hint() {
 
 #[test]
 fn mistakes_in_arguments_are_pointed_at() {
-    let cases: [(&[&str], &str); 17] = [
+    let cases: [(&[&str], &str); 18] = [
         (
             &["2x3", "--dri=BWD_D"],
             "command line, argument 2, column 1: unknown option '--dri'; the nearest is '--dir'",
@@ -133,6 +133,10 @@ fn mistakes_in_arguments_are_pointed_at() {
         (
             &["4"],
             "command line, argument 1, column 2: '4' is 1 dimension, not 2 to 5; a row is 1x4",
+        ),
+        (
+            &["--sdpa", "8"],
+            "command line, argument 2, column 1: '8' is not Q:K:V, such as 1x2x8x16:1x2x16x8:1x2x8x16",
         ),
         (
             &["--dt=bfloat16"],

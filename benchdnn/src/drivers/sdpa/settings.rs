@@ -40,7 +40,8 @@ fn dims(descriptor: &str) -> Result<([Vec<usize>; 3], String), BadValue> {
     let name = &descriptor[end..];
     let sizes = descriptor[..end].strip_suffix('_').unwrap_or(&descriptor[..end]);
     let one = |text: &str| Descriptor::parse(text, &(2..=6)).map(|one| one.dims);
-    let Ok(dims) = <[Vec<usize>; 3]>::try_from(list(sizes, ':', one)?) else {
+    let each = if sizes.contains(':') { list(sizes, ':', one)? } else { Vec::new() };
+    let Ok(dims) = <[Vec<usize>; 3]>::try_from(each) else {
         let message = format!("'{descriptor}' is not Q:K:V, such as 1x2x8x16:1x2x16x8:1x2x8x16");
         return Err(BadValue::new(message));
     };
