@@ -7,7 +7,7 @@
 //! records it.
 
 use quote::ToTokens;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use syn::Item;
 
@@ -127,6 +127,27 @@ fn what_was_released_is_still_there() {
         "programs compiled for {version} break (docs/compatibility.md):\n{}",
         broken.join("\n")
     );
+}
+
+/// The structs that docs/compatibility.md names: the words in backquotes of its item "Structs".
+fn documented_structs(page: &str) -> BTreeSet<&str> {
+    let (_, item) = page.split_once("- **Structs.**").expect("an item on structs");
+    let item = item.split("\n- ").next().expect("an item has text");
+    item.split('`').skip(1).step_by(2).collect()
+}
+
+#[test]
+fn every_struct_is_documented() {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let text = |path: PathBuf| std::fs::read_to_string(path).expect("it can be read");
+    let (record, page) = (text(record()), text(here.join("../docs/compatibility.md")));
+    let (_, released) = read(&record);
+    let released: BTreeSet<&str> =
+        released.keys().filter_map(|name| name.strip_prefix("layout of ")).collect();
+    assert!(released.len() >= 5, "{released:?}");
+    assert_eq!(documented_structs(&page), released, "docs/compatibility.md, and released.txt");
+    let page = "- **Other.** `x`\n- **Structs.** `a` and\n  `b` only.\n- **Next.** `c`";
+    assert_eq!(documented_structs(page), BTreeSet::from(["a", "b"]));
 }
 
 #[test]
