@@ -414,7 +414,8 @@ NORM_API norm_status_t norm_primitive_attr_get_rounding(
 NORM_API norm_status_t norm_primitive_attr_set_rounding(
         norm_primitive_attr_t attr, int arg, norm_rounding_mode_t mode);
 
-/* Adds scales to an argument of the primitive, NORM_ARG_SRC or NORM_ARG_DST.
+/* Adds scales to an argument of the primitive: NORM_ARG_SRC or NORM_ARG_DST, of binary
+ * NORM_ARG_SRC_0 or NORM_ARG_SRC_1, and of attention NORM_ARG_KEYS or NORM_ARG_VALUES.
  * The values are passed at execution as argument NORM_ARG_ATTR_SCALES | arg.
  * An input is multiplied by its scale when it is read; an output is divided
  * by its scale before it is rounded. If bit d of `mask` is set, there is one

@@ -35,15 +35,16 @@ typedef enum {
     norm_rope_interleaved_sections = 1U << 30
 } norm_rope_flags_t;
 
-/* Scaling of frequencies for contexts longer than in training. */
+/* Scaling of frequencies for contexts longer than in training; parameters and formulas are
+ * at norm_rope_frequencies(). */
 typedef enum {
-    norm_rope_scaling_none = 0x01000000,
-    norm_rope_scaling_linear = 0x01000001,
-    norm_rope_scaling_ntk = 0x01000002,
-    norm_rope_scaling_dynamic_ntk = 0x01000003,
-    norm_rope_scaling_yarn = 0x01000004,
-    norm_rope_scaling_llama3 = 0x01000005,
-    norm_rope_scaling_longrope = 0x01000006
+    norm_rope_scaling_none = 0x01000000,        /* frequencies as they are */
+    norm_rope_scaling_linear = 0x01000001,      /* divided by a factor */
+    norm_rope_scaling_ntk = 0x01000002,         /* of a larger base */
+    norm_rope_scaling_dynamic_ntk = 0x01000003, /* of a base that grows with the length */
+    norm_rope_scaling_yarn = 0x01000004,        /* low ones divided, with a ramp by index */
+    norm_rope_scaling_llama3 = 0x01000005,      /* low ones divided, with a ramp by wavelength */
+    norm_rope_scaling_longrope = 0x01000006     /* each divided by its own number */
 } norm_rope_scaling_t;
 
 #define NORM_ARG_POSITIONS (0x40000000 | 16)        /* in: s32 or s64 */
