@@ -94,7 +94,7 @@ fn links_lead_somewhere() {
 
 #[test]
 fn named_files_exist() {
-    const FOLDERS: [&str; 14] = [
+    const FOLDERS: [&str; 16] = [
         "src/",
         "include/",
         "tests/",
@@ -107,6 +107,8 @@ fn named_files_exist() {
         "norm-rs/",
         "norm-sys/",
         "xtask/",
+        "fuzz/",
+        "python/",
         "packaging/",
         ".ci/",
     ];
