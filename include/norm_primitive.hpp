@@ -79,6 +79,8 @@ public:
     }
     // Parameters of the operation; fail for an operation that does not have them.
     float get_epsilon() const { return ask<float>(query::epsilon_f32); }
+    float get_alpha() const { return ask<float>(query::alpha_f32); }
+    float get_beta() const { return ask<float>(query::beta_f32); }
     normalization_flags get_flags() const {
         return static_cast<normalization_flags>(ask<unsigned>(query::flags));
     }

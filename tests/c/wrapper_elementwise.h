@@ -24,6 +24,8 @@ static void eltwise() {
     const norm::eltwise_forward::primitive_desc square(engine,
             norm::prop_kind::forward_inference, algorithm::eltwise_square, desc, desc);
     EXPECT(relu.get_alpha() == 0.5f && square.get_beta() == 0);
+    const norm::primitive_desc of_any_kind = norm::eltwise_forward(forward).get_primitive_desc();
+    EXPECT(of_any_kind.get_alpha() == 2 && of_any_kind.get_beta() == 1);
     const norm::eltwise_backward::primitive_desc backward(engine,
             algorithm::eltwise_relu_use_dst_for_bwd, desc, desc, desc, 0.5f, relu);
     EXPECT(backward.get_alpha() == 0.5f && backward.src_desc().get_ndims() == 0);
