@@ -23,7 +23,7 @@ FUNCTIONS = [name for name in libnorm.__all__ if inspect.isbuiltin(getattr(libno
 METHODS = [f"KvCache.{name}" for name, own in vars(libnorm.KvCache).items() if name[0] != "_" or name == "__new__"]
 
 
-@pytest.mark.parametrize(("page", "blocks"), [("docs/python.md", 12), ("docs/python-attention.md", 7), ("python/README.md", 1), ("README.md", 1)])
+@pytest.mark.parametrize(("page", "blocks"), [("docs/python.md", 12), ("docs/python-attention.md", 7), ("docs/getting-started.md", 1), ("python/README.md", 1), ("README.md", 1)])
 def test_examples(page, blocks):
     text = (ROOT / page).read_text(encoding="utf-8")
     found = re.findall(r"```(python|text)\n(.*?)```", text, re.DOTALL)
