@@ -1,6 +1,8 @@
 //! mdbook, if it is installed, builds the book without a warning, and the links between its pages lead somewhere, which
 //! mdbook does not check. `tests/docs_links.rs` checks those of the sources.
 
+mod skipped;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -48,7 +50,7 @@ fn mdbook_builds_the_book() {
     let mut build = Command::new("mdbook");
     build.args(["build", "docs", "--dest-dir"]).arg(&book);
     let Ok(told) = build.current_dir(env!("CARGO_MANIFEST_DIR")).output() else {
-        println!("skipped: there is no mdbook here");
+        skipped::skipped("there is no mdbook here");
         return;
     };
     let said = String::from_utf8_lossy(&[told.stdout, told.stderr].concat()).into_owned();

@@ -3,6 +3,8 @@
 //! that record the call and fail.
 #![cfg(unix)]
 
+mod skipped;
+
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
@@ -205,7 +207,7 @@ fn help_needs_nothing_and_changes_nothing() {
         .collect();
     assert!(skipped.is_empty(), "without bash or python3 in the first line: {skipped:?}");
     if python().is_none() {
-        println!("skipped: there is no python3 here");
+        skipped::skipped("there is no python3 here");
         scripts.retain(|script| script.extension().is_none_or(|e| e != "py"));
     }
     let wrong: Vec<String> = scripts.iter().filter_map(|s| sandbox.complaint(s)).collect();

@@ -8,5 +8,7 @@ mod environment;
 mod exports;
 mod memcheck;
 mod programs;
+#[path = "../skipped/mod.rs"]
+mod skipped;
 mod toolchain;
 mod verbose;

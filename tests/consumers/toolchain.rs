@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use crate::skipped::skipped;
+
 /// The folder with this build's `libnorm.so`, which cargo puts beside the test executable. The one in the parent folder
 /// may be older.
 pub(crate) fn library_dir() -> PathBuf {
@@ -118,7 +120,7 @@ pub(crate) fn run(command: &mut Command) -> String {
 pub(crate) fn has(tool: &str) -> bool {
     let found = Command::new(tool).arg("--version").output().is_ok_and(|o| o.status.success());
     if !found {
-        println!("skipped: there is no {tool} here");
+        skipped(&format!("there is no {tool} here"));
     }
     found
 }

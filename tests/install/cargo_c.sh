@@ -13,7 +13,8 @@ case ${1-} in
 esac
 cd "$(dirname "$0")/../.."
 unset LD_LIBRARY_PATH PKG_CONFIG_PATH
-command -v cargo-cinstall >/dev/null || { echo "skipped: there is no cargo-c here"; exit 0; }
+command -v cargo-cinstall >/dev/null ||
+    { echo "skipped: there is no cargo-c here" | tee -a "${NORM_SKIPPED:-/dev/null}"; exit 0; }
 
 fail() { echo "tests/install/cargo_c.sh: $*" >&2; exit 1; }
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -1)

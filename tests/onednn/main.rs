@@ -9,6 +9,8 @@
 //! `Cargo.toml`, which the Python package's source distribution includes without this folder.
 #![cfg(all(target_os = "linux", feature = "onednn-abi"))]
 
+#[path = "../skipped/mod.rs"]
+mod skipped;
 #[path = "../consumers/toolchain.rs"]
 #[allow(dead_code)] // the consumers use the rest
 mod toolchain;
@@ -55,7 +57,7 @@ const KNOWN: &[Known] = &[
 fn onednn() -> Option<PathBuf> {
     let root = std::env::var_os("ONEDNN_ROOT").map(PathBuf::from);
     if root.is_none() {
-        println!("skipped: ONEDNN_ROOT names no oneDNN");
+        skipped::skipped("ONEDNN_ROOT names no oneDNN");
     }
     root
 }
@@ -167,7 +169,7 @@ fn has_avx512() -> bool {
 fn programs_print_the_same_on_both_libraries() {
     let Some(onednn) = onednn() else { return };
     if !has_avx512() {
-        println!("skipped: without AVX-512 oneDNN refuses many problems in bf16 and f16");
+        skipped::skipped("without AVX-512 oneDNN refuses many problems in bf16 and f16");
         return;
     }
     let (mut reasons, mut wrong) = (BTreeSet::new(), Vec::new());
