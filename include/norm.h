@@ -1073,13 +1073,15 @@ NORM_API norm_status_t norm_softmax_backward_primitive_desc_create(
  *   dst = x / dst_scale + dst_zero_point
  *
  * rounded to nearest even. Integers saturate and NaN becomes 0. Values that
- * f8_e4m3 cannot hold become NaN. If the types are the same and no attribute is
- * set, the bytes are copied. Arithmetic is f32, or f64 if a type is s32 or f64.
- * Block padding of dst is set to zero. The bits do not depend on the instruction
- * set, the threads or the layouts.
+ * f8_e4m3 cannot hold become NaN. e8m0 gets the largest power of two that is not
+ * above the value, at least 2^-127, and NaN for negative values and infinities. If
+ * the types are the same and no attribute is set, the bytes are copied. Arithmetic is
+ * f32, or f64 if a type is s32, s64 or f64. Other than in a copy, s64 beyond 2^53 are
+ * first rounded to f64. Block padding of dst is set to zero. The bits do not depend
+ * on the instruction set, the threads or the layouts.
  *
- * src_desc, dst_desc  the same dimensions, 1 to 12; f32, f64, bf16, f16, s32, s8,
- *                     u8, f8_e5m2 or f8_e4m3; any layouts but "any"
+ * src_desc, dst_desc  the same dimensions, 1 to 12; f32, f64, bf16, f16, s32, s64,
+ *                     s8, u8, f8_e5m2, f8_e4m3 or e8m0; any layouts but "any"
  * attr                may be NULL. Scales of SRC and DST with any mask; zero
  *                     points with any mask for integer tensors; one sum
  *                     post-operation with zero point 0 and the type of dst

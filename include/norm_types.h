@@ -67,10 +67,10 @@ typedef enum {
     norm_f8_e4m3 = 10, /* bias 7, no infinity, NaN 0x7f and 0xff (OCP 8-bit) */
     norm_s4 = 11,
     norm_u4 = 12,
-    norm_e8m0 = 13, /* for scales: powers of two */
+    norm_e8m0 = 13, /* for scales and reorders: 2^(code - 127), NaN 0xff */
     norm_f4_e2m1 = 14,
     norm_f4_e3m0 = 15,
-    norm_s64 = 16 /* for positions and slots of norm_rope.h */
+    norm_s64 = 16 /* for positions, slots, seeds of dropout, and reorders */
 } norm_data_type_t;
 
 /* Maximum number of dimensions of a descriptor. */

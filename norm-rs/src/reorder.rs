@@ -6,8 +6,9 @@
 //! dst = x / dst_scale
 //! ```
 //!
-//! The result is rounded to nearest even. Integers saturate, and NaN becomes 0. Without attributes
-//! and with equal types the bytes are copied.
+//! The result is rounded to nearest even; e8m0 is rounded down. Integers saturate, and NaN becomes 0.
+//! Without attributes and with equal types the bytes are copied; otherwise s64 beyond 2^53 are first
+//! rounded to f64.
 
 use std::fmt;
 use std::ptr;

@@ -104,10 +104,10 @@ pub(super) fn rounded_to_odd(x: f64) -> f32 {
 /// The s64 nearest to `x`, ties to even; saturates, and NaN gives 0.
 #[inline(always)]
 fn s64_value(x: f64) -> i64 {
-    // Adding and subtracting this rounds a number below 2^51 to an integer; larger numbers are integers already.
-    const TO_INTEGER: f64 = 6_755_399_441_055_744.0;
-    const INTEGERS: f64 = 2_251_799_813_685_248.0;
-    let rounded = if x.abs() < INTEGERS { (x + TO_INTEGER) - TO_INTEGER } else { x };
+    // 2^52. Larger numbers are integers; adding and subtracting it, with the sign of `x`, rounds smaller ones.
+    const INTEGERS: f64 = 4_503_599_627_370_496.0;
+    let signed = INTEGERS.copysign(x);
+    let rounded = if x.abs() < INTEGERS { (x + signed) - signed } else { x };
     rounded as i64
 }
 

@@ -3,69 +3,26 @@
  * Reorder between layouts and types, with attributes, compared with the formula. The
  * bits are the same at every level and for every number of threads.
  */
+#include "element.h"
 #include "levels.h"
+#include "number.h"
 #include "offsets.h"
 #include "refused.h"
-#include "tensor.h"
 
 static norm_engine_t engine;
 static norm_stream_t stream;
 static norm_cpu_isa_t levels[LEVELS_MAX];
 static int level_count;
 
-static const norm_data_type_t types[] = {norm_f32, norm_f64, norm_bf16, norm_f16, norm_s32, norm_s8,
-        norm_u8, norm_f8_e5m2, norm_f8_e4m3};
-#define TYPES 9
+static const norm_data_type_t types[] = {norm_f32, norm_f64, norm_bf16, norm_f16, norm_s32,
+        norm_s64, norm_s8, norm_u8, norm_f8_e5m2, norm_f8_e4m3, norm_e8m0};
+#define TYPES 11
 
 static norm_memory_desc_t desc_of(
         int ndims, const norm_dim_t *dims, norm_data_type_t type, norm_format_tag_t tag) {
     norm_memory_desc_t desc = NULL;
     MUST(norm_memory_desc_create_with_tag(&desc, ndims, dims, type, tag));
     return desc;
-}
-
-/* The number that an 8-bit code represents. */
-static double float8(int code, int fraction_bits, int bias) {
-    const int exponent = (code & 0x7f) >> fraction_bits, ones = 0x7f >> fraction_bits;
-    const int fraction = code & ((1 << fraction_bits) - 1);
-    const double sign = code & 0x80 ? -1 : 1;
-    if (fraction_bits == 3 && (code & 0x7f) == 0x7f) return (double)NAN;
-    if (fraction_bits == 2 && exponent == ones)
-        return fraction ? (double)NAN : sign * (double)INFINITY;
-    if (exponent == 0) return sign * ldexp(fraction, 1 - bias - fraction_bits);
-    return sign * ldexp(fraction + (1 << fraction_bits), exponent - bias - fraction_bits);
-}
-
-static double get(norm_data_type_t type, const void *data, size_t i) {
-    double wide;
-    int32_t number;
-    switch (type) {
-    case norm_f64: memcpy(&wide, (const char *)data + 8 * i, 8); return wide;
-    case norm_s32: memcpy(&number, (const char *)data + 4 * i, 4); return number;
-    case norm_s8: return ((const int8_t *)data)[i];
-    case norm_u8: return ((const uint8_t *)data)[i];
-    case norm_f8_e5m2: return float8(((const uint8_t *)data)[i], 2, 15);
-    case norm_f8_e4m3: return float8(((const uint8_t *)data)[i], 3, 7);
-    default: return element_get(type, data, i);
-    }
-}
-
-/* Stores a number that is exact in the type. */
-static void set(norm_data_type_t type, void *data, size_t i, double x) {
-    const int32_t number = (int32_t)x;
-    switch (type) {
-    case norm_f64: memcpy((char *)data + 8 * i, &x, 8); return;
-    case norm_s32: memcpy((char *)data + 4 * i, &number, 4); return;
-    case norm_s8: ((int8_t *)data)[i] = (int8_t)x; return;
-    case norm_u8: ((uint8_t *)data)[i] = (uint8_t)x; return;
-    case norm_f8_e5m2:
-    case norm_f8_e4m3:
-        for (int code = 255; code >= 0; --code)
-            if (get(type, &(uint8_t) {(uint8_t)code}, 0) == x)
-                ((uint8_t *)data)[i] = (uint8_t)code;
-        return;
-    default: element_set(type, data, i, x);
-    }
 }
 
 static void run(norm_memory_desc_t src_desc, norm_memory_desc_t dst_desc,
@@ -87,7 +44,7 @@ static void run(norm_memory_desc_t src_desc, norm_memory_desc_t dst_desc,
     MUST(norm_primitive_desc_destroy(pd));
 }
 
-/* Small integers, exact in every type, arrive at the right offsets in every layout, and block
+/* Small numbers, exact in both types, arrive at the right offsets in every layout, and block
  * padding is zero. */
 static void between_layouts(int ndims, const norm_dim_t *dims, norm_format_tag_t from,
         norm_format_tag_t to, norm_data_type_t from_type, norm_data_type_t to_type) {
@@ -102,9 +59,10 @@ static void between_layouts(int ndims, const norm_dim_t *dims, norm_format_tag_t
     snprintf(expect_case, sizeof expect_case, "%s:%s %s:%s", norm_dt2str(from_type),
             norm_fmt_tag2str(from), norm_dt2str(to_type), norm_fmt_tag2str(to));
     for (norm_dim_t i = 0; i < offsets_count(&in); ++i) {
-        const double x = (double)(i * 7 % 9);
-        set(from_type, src, offsets_flat(&in, i), x);
-        set(to_type, expected, offsets_flat(&out, i), x);
+        const int powers = from_type == norm_e8m0 || to_type == norm_e8m0;
+        const double x = powers ? ldexp(1, (int)(i * 5 % 7)) : (double)(i * 7 % 9);
+        number_put(from_type, src, offsets_flat(&in, i), x);
+        number_put(to_type, expected, offsets_flat(&out, i), x);
     }
     /* Bytes outside the tensor are not written. */
     norm_dim_t all = 1;
@@ -265,10 +223,10 @@ static void rounding(void) {
         /* NaN, because there is no infinity. 254.5 is between 240 and 256. */
         run(src, e4m3, NULL, copy, got, 0, NULL);
         EXPECT(got[0] == 0x30 && got[6] == 0x7f && got[7] == 0xff && (got[10] & 0x7f) == 0x7f);
-        EXPECT(float8(got[11], 3, 7) == 256 && float8(got[4], 3, 7) == 128);
+        EXPECT(number_get(norm_f8_e4m3, got, 11) == 256 && number_get(norm_f8_e4m3, got, 4) == 128);
         run(src, e5m2, NULL, copy, got, 0, NULL);
-        EXPECT(got[6] == 0x7c && got[7] == 0xfc && isnan(float8(got[10], 2, 15)));
-        EXPECT(float8(got[11], 2, 15) == 256);
+        EXPECT(got[6] == 0x7c && got[7] == 0xfc && isnan(number_get(norm_f8_e5m2, got, 10)));
+        EXPECT(number_get(norm_f8_e5m2, got, 11) == 256);
     }
     MUST(norm_set_max_cpu_isa(norm_cpu_isa_default));
     MUST(norm_memory_desc_destroy(src));
@@ -286,18 +244,135 @@ static void float8_codes(void) {
     float numbers[256];
     for (int i = 0; i < 256; ++i) codes[i] = (uint8_t)i;
     for (int e5m2 = 0; e5m2 < 2; ++e5m2) {
-        norm_memory_desc_t narrow = desc_of(1, &n, e5m2 ? norm_f8_e5m2 : norm_f8_e4m3, norm_a);
+        const norm_data_type_t type = e5m2 ? norm_f8_e5m2 : norm_f8_e4m3;
+        norm_memory_desc_t narrow = desc_of(1, &n, type, norm_a);
         norm_memory_desc_t wide = desc_of(1, &n, norm_f32, norm_a);
         run(narrow, wide, NULL, codes, numbers, 0, NULL);
         run(wide, narrow, NULL, numbers, again, 0, NULL);
         for (int i = 0; i < 256; ++i) {
-            const double want = float8(i, e5m2 ? 2 : 3, e5m2 ? 15 : 7);
+            const double want = number_get(type, codes, (size_t)i);
             EXPECT(isnan(want) ? isnan(numbers[i]) : numbers[i] == want);
-            EXPECT(isnan(want) ? isnan(float8(again[i], e5m2 ? 2 : 3, e5m2 ? 15 : 7))
-                               : again[i] == i);
+            EXPECT(isnan(want) ? isnan(number_get(type, again, (size_t)i)) : again[i] == i);
         }
         MUST(norm_memory_desc_destroy(narrow));
         MUST(norm_memory_desc_destroy(wide));
+    }
+}
+
+#define CODES_MAX 65536
+
+/* Elements of a type: every code of a short one; for a long one, numbers around those of every
+ * type and around their midpoints, and random codes. */
+static size_t elements_of(norm_data_type_t type, unsigned char *data) {
+    static const norm_data_type_t floats[]
+            = {norm_f8_e5m2, norm_f8_e4m3, norm_f16, norm_bf16, norm_f32};
+    static const uint32_t steps[] = {1, 1, 61, 61, 4000037};
+    static const double bounds[] = {127, 128, 255, 2147483647, 2147483648, 9007199254740992,
+            4503599627370496.5, 9223372036854775807.0, 1e300, 5e-324};
+    const size_t size = norm_data_type_size(type);
+    size_t n = 0;
+    if (size <= 2) {
+        for (uint32_t code = 0; code < 1u << 8 * size; ++code, ++n)
+            memcpy(data + size * n, &code, size);
+        return n;
+    }
+    double numbers[3] = {NAN, INFINITY, 0};
+    for (int i = 0; i < 3; ++i) number_put(type, data, n++, numbers[i]);
+#define AROUND(x) \
+    for (int sign = -1; sign < 2; sign += 2) { \
+        number_put(type, data, n++, sign * (x)); \
+        number_put(type, data, n++, sign * nextafter(x, 0)); \
+        number_put(type, data, n++, sign * nextafter(x, INFINITY)); \
+    }
+    for (int f = 0; f < 5; ++f) {
+        const number_format_t format = number_format(floats[f]);
+        for (uint32_t code = 0; code <= format.largest; code += steps[f]) {
+            const double number = number_size(format, code), next = number_size(format, code + 1);
+            AROUND(number)
+            AROUND(number + (next - number) / 2)
+        }
+    }
+    for (int power = -130; power < 130; ++power) AROUND(ldexp(1, power))
+    for (int i = 0; i < 10; ++i) {
+        AROUND(bounds[i])
+        AROUND(bounds[i] + 0.5)
+    }
+    for (int quarter = 0; quarter < 1100; ++quarter) AROUND(quarter / 4.0)
+#undef AROUND
+    uint64_t state = 1;
+    for (int i = 0; i < 4096; ++i) {
+        uint64_t code = (uint64_t)random_bits(&state) << 32;
+        code |= random_bits(&state);
+        if (type == norm_s64 || type == norm_s32) code = (code >> i % 64) * (i & 64 ? 1 : -1);
+        memcpy(data + size * n++, &code, size);
+    }
+    EXPECT(n > 20000 && n <= CODES_MAX);
+    return n;
+}
+
+/* How many scales a reorder has, all of them 1. With any, equal types are converted, too; one for
+ * each element needs the reference implementation. */
+typedef enum { NO_SCALE, ONE_SCALE, A_SCALE_EACH, SCALES } scale_kind_t;
+
+/* Elements arrive as the nearest ones of the other type, or with equal types and no scale as they
+ * are. */
+static void pair_of_types(norm_data_type_t from, norm_data_type_t to, scale_kind_t scale,
+        unsigned char *src, norm_dim_t n) {
+    static unsigned char dst[8 * CODES_MAX], expected[8 * CODES_MAX];
+    static float ones[CODES_MAX];
+    const size_t size = norm_data_type_size(to);
+    const norm_dim_t factors = scale == A_SCALE_EACH ? n : 1;
+    norm_memory_desc_t src_desc = desc_of(1, &n, from, norm_a);
+    norm_memory_desc_t dst_desc = desc_of(1, &n, to, norm_a);
+    norm_memory_desc_t of_scales = desc_of(1, &factors, norm_f32, norm_a);
+    norm_primitive_attr_t attr = NULL;
+    norm_memory_t scales = NULL;
+    snprintf(expect_case, sizeof expect_case, "%s to %s, scales %d", norm_dt2str(from),
+            norm_dt2str(to), scale);
+    for (norm_dim_t i = 0; i < factors; ++i) ones[i] = 1;
+    for (size_t i = 0; i < (size_t)n; ++i) {
+        /* A neutral zero point is added: -0 becomes 0. */
+        const double x = number_get(from, src, i) + (scale ? 0.0 : -0.0);
+        number_put(to, expected, i, x);
+    }
+    if (!scale && from == to) memcpy(expected, src, size * (size_t)n);
+    MUST(norm_memory_create(&scales, of_scales, engine, ones));
+    const norm_exec_arg_t more[] = {{NORM_ARG_ATTR_SCALES | NORM_ARG_SRC, scales}};
+    if (scale) {
+        MUST(norm_primitive_attr_create(&attr));
+        MUST(norm_primitive_attr_set_scales_mask(attr, NORM_ARG_SRC, scale == A_SCALE_EACH));
+    }
+    for (int level = 0; level < (scale == A_SCALE_EACH ? 1 : level_count); ++level) {
+        MUST(norm_set_max_cpu_isa(levels[level]));
+        run(src_desc, dst_desc, attr, src, dst, scale != NO_SCALE, more);
+        size_t wrong = 0;
+        for (size_t i = 0; i < (size_t)n; ++i) {
+            if (memcmp(dst + size * i, expected + size * i, size) == 0) continue;
+            const double got = number_get(to, dst, i), want = number_get(to, expected, i);
+            const int copied = !scale && from == to;
+            if (!copied && isnan(got) && isnan(want)) continue;
+            if (wrong++ == 0)
+                fprintf(stderr, "%s: %.17g is %.17g instead of %.17g\n", expect_case,
+                        number_get(from, src, i), got, want);
+        }
+        EXPECT(wrong == 0);
+    }
+    MUST(norm_set_max_cpu_isa(norm_cpu_isa_default));
+    if (attr != NULL) MUST(norm_primitive_attr_destroy(attr));
+    MUST(norm_memory_destroy(scales));
+    MUST(norm_memory_desc_destroy(src_desc));
+    MUST(norm_memory_desc_destroy(dst_desc));
+    MUST(norm_memory_desc_destroy(of_scales));
+    expect_case[0] = 0;
+}
+
+static void pairs_of_types(void) {
+    static unsigned char src[8 * CODES_MAX];
+    for (int from = 0; from < TYPES; ++from) {
+        const norm_dim_t n = (norm_dim_t)elements_of(types[from], src);
+        for (int to = 0; to < TYPES; ++to)
+            for (int scale = 0; scale < SCALES; ++scale)
+                pair_of_types(types[from], types[to], (scale_kind_t)scale, src, n);
     }
 }
 
@@ -408,6 +483,7 @@ int main(int argc, char **argv) {
                 attributes(src_mask, dst_mask, more & 1, more >> 1);
     rounding();
     float8_codes();
+    if (!emulated) pairs_of_types();
     queries_and_refusals();
     MUST(norm_stream_destroy(stream));
     MUST(norm_engine_destroy(engine));
