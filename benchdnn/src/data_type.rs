@@ -18,7 +18,7 @@ pub enum DataType {
     F8E5m2,
     /// 4 significant bits, 2^-9 to 448, no infinities: larger values are NaN.
     F8E4m3,
-    /// Powers of two from 2^-127 to 2^127: scales.
+    /// Powers of two from 2^-127 to 2^127, and NaN: scales. Values are rounded down.
     E8m0,
     /// Signed integers of 32 bits.
     S32,
@@ -26,7 +26,7 @@ pub enum DataType {
     S8,
     /// Unsigned integers of 8 bits.
     U8,
-    /// Signed integers of 64 bits, within 2^53: positions and slots.
+    /// Signed integers of 64 bits. Those beyond 2^53 stand for the nearest f64.
     S64,
 }
 
@@ -96,6 +96,21 @@ impl DataType {
         DataType::S32,
         DataType::S8,
         DataType::U8,
+    ];
+
+    /// The types of reorders.
+    pub const REORDERED: [DataType; 11] = [
+        DataType::F32,
+        DataType::Bf16,
+        DataType::F16,
+        DataType::F64,
+        DataType::F8E5m2,
+        DataType::F8E4m3,
+        DataType::S32,
+        DataType::S8,
+        DataType::U8,
+        DataType::S64,
+        DataType::E8m0,
     ];
 
     /// Bytes of an element.
@@ -196,7 +211,7 @@ impl DataType {
             DataType::F8E4m3 => 448.0,
             DataType::E8m0 => power_of_two(127),
             DataType::S32 => i32::MAX as f64,
-            DataType::S64 => 9_007_199_254_740_992.0,
+            DataType::S64 => power_of_two(63),
             DataType::S8 => 127.0,
             DataType::U8 => 255.0,
         }
@@ -206,7 +221,7 @@ impl DataType {
     pub const fn lowest(self) -> f64 {
         match self {
             DataType::S32 => i32::MIN as f64,
-            DataType::S64 => -9_007_199_254_740_992.0,
+            DataType::S64 => -power_of_two(63),
             DataType::S8 => -128.0,
             DataType::U8 | DataType::E8m0 => 0.0,
             _ => -self.largest(),
@@ -229,17 +244,20 @@ impl DataType {
     }
 
     /// The nearest value of the type, ties to even. Beyond the largest, integers saturate; other
-    /// types become infinite, or NaN if they have no infinity.
+    /// types become infinite, or NaN if they have no infinity. For e8m0 see [`DataType::E8m0`]; it
+    /// saturates, and negative values and infinities become NaN.
     #[inline(always)]
     pub fn round(self, value: f64) -> f64 {
         match self {
             DataType::F32 => return f64::from(value as f32),
             DataType::F64 => return value,
+            DataType::E8m0 if !(0.0..f64::INFINITY).contains(&value) => return f64::NAN,
+            DataType::E8m0 => return self.round_within(value.min(self.largest())),
             _ if self.is_integer() => return self.round_within(value),
             _ => {}
         }
         let beyond = match self {
-            DataType::F8E4m3 | DataType::E8m0 => f64::NAN,
+            DataType::F8E4m3 => f64::NAN,
             _ => f64::INFINITY.copysign(value),
         };
         let rounded = self.round_within(value);
@@ -259,7 +277,18 @@ impl DataType {
             // Not `clamp`, which branches for NaN. This keeps NaN without a branch.
             let value = if value < self.lowest() { self.lowest() } else { value };
             let value = if value > self.largest() { self.largest() } else { value };
+            if self == DataType::S64 {
+                // From 2^52 on, all numbers are integers.
+                let shifter = power_of_two(52).copysign(value);
+                let is_whole = value.abs() >= power_of_two(52);
+                return if is_whole { value } else { (value + shifter) - shifter };
+            }
             return (value + SHIFTER) - SHIFTER;
+        }
+        if self == DataType::E8m0 {
+            let binade = f64::from_bits(value.to_bits() & f64::INFINITY.to_bits());
+            let lowest = power_of_two(self.lowest_exponent());
+            return if binade > lowest { binade } else { lowest };
         }
         let shifter = SHIFTER * self.ulp(value);
         ((value + shifter) - shifter).copysign(value)
@@ -420,9 +449,23 @@ mod tests {
             assert_eq!(value, (f64::from(bits) - 127.0).exp2());
             assert_eq!(DataType::E8m0.encode(&[value]), [bits]);
             assert_eq!(DataType::E8m0.round(value), value);
+            assert_eq!(DataType::E8m0.round(value * 1.99), value);
         }
+        assert_eq!(DataType::E8m0.encode(&[0.0, 1e-60, 1e60]), [0, 0, 254]);
         assert!(DataType::E8m0.decode(&[255])[0].is_nan());
-        assert_eq!(DataType::E8m0.encode(&[f64::NAN, -1.0]), [255, 255]);
+        assert_eq!(DataType::E8m0.encode(&[f64::NAN, -1.0, f64::INFINITY]), [255; 3]);
+    }
+
+    #[test]
+    fn long_integers_saturate_at_their_own_limits() {
+        const HALF: i64 = (1 << 51) + 2;
+        let half = 2f64.powi(51) + 1.5;
+        let rounded = [0.5, 1.5, -2.5, half, -half, 2f64.powi(52) + 1.0, 1e300, f64::NEG_INFINITY];
+        let bytes = DataType::S64.encode(&rounded);
+        let (codes, _) = bytes.as_chunks();
+        let codes: Vec<i64> = codes.iter().map(|&code| i64::from_ne_bytes(code)).collect();
+        assert_eq!(codes, [0, 2, -2, HALF, -HALF, (1 << 52) + 1, i64::MAX, i64::MIN]);
+        assert_eq!(DataType::S64.decode(&bytes)[6], 2f64.powi(63));
     }
 
     #[test]

@@ -18,10 +18,17 @@ fn value(i: usize, src: DataType, dst: DataType) -> f64 {
             0 => number * 8_388_593.0,
             _ => number,
         },
+        DataType::S64 => match i % 7 {
+            0 => number * 8_388_593.0 * 1_048_573.0,
+            3 => number * 8_388_593.0,
+            _ => number,
+        },
+        // Some that integers do not represent, and some that are too large for short types.
+        DataType::E8m0 => f64::exp2((i * 37 % 31) as f64 - 8.0),
         // Fractions that integers and short types have to round, including halves.
         _ => match i % 11 {
             3 => number * 1.000_001_3,
-            // Only f64 and s32 represent these.
+            // Only f64 and long integers represent these.
             5 if src == DataType::F64 => number * 8_388_593.3,
             5 => number * 300.7,
             7 => number / 512.0,
