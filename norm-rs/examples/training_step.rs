@@ -9,7 +9,10 @@ const COLS: usize = 48;
 const EPSILON: f32 = 1e-5;
 const STEPS: usize = 60;
 const LEARNING_RATE: f32 = 0.3;
+/// A loss this small changes by rounding alone.
+const ROUNDING: f32 = 1e-9;
 
+#[cfg_attr(test, test)]
 fn main() -> Result<()> {
     let engine = Engine::cpu()?;
     let stream = Stream::new(&engine)?;
@@ -49,7 +52,7 @@ fn main() -> Result<()> {
         forward.execute(&stream, args)?;
 
         // Half the squared distance, averaged over the rows; its gradient is the difference.
-        loss = 0.0;
+        let before = std::mem::take(&mut loss);
         let gradient = diff.as_mut_slice::<f32>()?;
         for ((diff_dst, dst), target) in
             gradient.iter_mut().zip(dst.as_slice::<f32>()?).zip(&target)
@@ -58,6 +61,8 @@ fn main() -> Result<()> {
             *diff_dst = difference / ROWS as f32;
             loss += 0.5 * difference * difference / ROWS as f32;
         }
+
+        assert!(loss < before || loss < ROUNDING, "step {step}: {before} to {loss}");
 
         // In place: `diff` holds diff_dst before and diff_src after the call.
         let args = BackwardArgs::in_place(&src, &mut diff)
