@@ -99,7 +99,8 @@ fn target(state: &WindowState) -> i64 {
         WindowStrategy::EntropyOver4 => measured / 4.0,
         WindowStrategy::Perplexity => measured.ln() / vocabulary.ln(),
     };
-    min + ((max - min) as f64 * part.min(1.0)).floor() as i64
+    // A large difference may be rounded up.
+    (min + ((max - min) as f64 * part.min(1.0)).floor() as i64).min(max)
 }
 
 #[cfg(test)]

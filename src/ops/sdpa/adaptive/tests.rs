@@ -77,6 +77,13 @@ fn steps_begin_within_the_bounds() {
 }
 
 #[test]
+fn the_largest_window_is_not_rounded_up() {
+    let (min, max) = (1, i64::MAX / 4);
+    let strategy = WindowStrategy::EntropyOver4;
+    assert_eq!(window(WindowState { strategy, min, max, measured: 4.0, ..USUAL }), max);
+}
+
+#[test]
 fn wrong_parameters_are_named() {
     let perplexity = WindowState { strategy: WindowStrategy::Perplexity, measured: 2.0, ..USUAL };
     let entropy = WindowState { strategy: WindowStrategy::Entropy, ..USUAL };
