@@ -30,7 +30,7 @@ impl World {
 
     /// A problem, executed once or twice with different data.
     fn attend(&mut self, source: &mut Source<'_>) {
-        let Some(problem) = sdpa::problem(source, self.engine) else { return };
+        let Some(problem) = sdpa::problem(source, self.engine, null_mut()) else { return };
         while source.one_in(3)
             && unsafe { sys::norm_primitive_desc_next_impl(problem) } == sys::norm_success
         {}

@@ -1,13 +1,23 @@
-//! Sequences of C calls with descriptors, attributes, problems and executions. A refused call leaves its outputs
-//! unchanged and sets a message. An execution writes neither inputs nor anything outside the tensors; a refused one
-//! writes nothing.
+//! Sequences of C calls with descriptors, attributes, problems, memories and executions. A refused call leaves its
+//! outputs unchanged and sets a message. An execution writes neither inputs nor anything outside the tensors; a refused
+//! one writes nothing. Objects say about themselves what they were created with, and copies say the same.
+
+mod attributes;
+mod explanations;
+mod getters;
+mod many;
+mod memories;
+mod numbers;
+mod settings;
+mod weights;
 
 use crate::execution::Arguments;
-use crate::handles::{engine_and_stream, made};
-use crate::layouts::{Descs, strides};
+use crate::handles::{done, engine_and_stream, made};
+use crate::layouts::strides;
 use crate::problems;
 use crate::source::Source;
 use norm_sys as sys;
+use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
 /// The objects of a sequence.
@@ -21,7 +31,7 @@ struct World {
     executed: u64,
 }
 
-const TYPES: [u32; 10] = [
+const TYPES: [u32; 12] = [
     sys::norm_f32,
     sys::norm_bf16,
     sys::norm_f16,
@@ -31,6 +41,8 @@ const TYPES: [u32; 10] = [
     sys::norm_s32,
     sys::norm_f8_e5m2,
     sys::norm_f8_e4m3,
+    sys::norm_e8m0,
+    sys::norm_s64,
     sys::norm_f32,
 ];
 
@@ -108,133 +120,13 @@ impl World {
             _ => {
                 let copy = made(|out| unsafe { sys::norm_memory_desc_clone(out, desc) });
                 if let Some(copy) = copy {
-                    unsafe { sys::norm_memory_desc_set_data_type(copy, source.one_of(&TYPES)) };
+                    let data_type = source.one_of(&TYPES);
+                    done(unsafe { sys::norm_memory_desc_set_data_type(copy, data_type) });
                 }
                 copy
             }
         };
         self.descs.extend(derived);
-    }
-
-    fn attributes(&mut self, source: &mut Source<'_>) {
-        let attr = made(|out| unsafe { sys::norm_primitive_attr_create(out) }).expect("attributes");
-        let dynamic = self.row_attributes(source, attr);
-        self.attrs.push((attr, dynamic));
-        let args =
-            [sys::NORM_ARG_SRC, sys::NORM_ARG_DST, sys::NORM_ARG_WEIGHTS, sys::NORM_ARG_MEAN];
-        unsafe {
-            if source.one_in(3) {
-                sys::norm_primitive_attr_set_scratchpad_mode(attr, sys::norm_scratchpad_mode_user);
-            }
-            for _ in 0..source.below(3) {
-                let (arg, mask) = (source.one_of(&args), source.one_of(&[0, 0, 0, 1, 2, 3, -1]));
-                let data_type = source.one_of(&TYPES);
-                let group = [1i64, 2, 1, 1];
-                let groups = if source.one_in(12) { 2 } else { 0 };
-                if source.one_in(3) {
-                    sys::norm_primitive_attr_set_zero_points_mask(attr, arg, mask);
-                } else if source.one_in(2) {
-                    sys::norm_primitive_attr_set_scales_mask(attr, arg, mask);
-                } else {
-                    let (group, host) = (group.as_ptr(), i32::from(source.one_in(3)));
-                    let set = if source.one_in(3) {
-                        sys::norm_primitive_attr_set_zero_points_v2
-                    } else {
-                        sys::norm_primitive_attr_set_scales_v2
-                    };
-                    set(attr, arg, mask, groups, group, data_type, host);
-                }
-            }
-        }
-        if source.one_in(2) {
-            return;
-        }
-        let list = made(|out| unsafe { sys::norm_post_ops_create(out) }).expect("a list");
-        for _ in 0..source.below(5) {
-            self.post_operation(source, list);
-        }
-        unsafe {
-            sys::norm_primitive_attr_set_post_ops(attr, list);
-            sys::norm_post_ops_destroy(list);
-        }
-    }
-
-    /// Sets attributes that oneDNN lacks, and dropout. Returns whether scales of dst are dynamic.
-    fn row_attributes(&self, source: &mut Source<'_>, attr: sys::norm_primitive_attr_t) -> bool {
-        let dynamic = source.one_in(6);
-        unsafe {
-            if dynamic {
-                let modes = [
-                    sys::norm_quantization_mode_dynamic_fp,
-                    sys::norm_quantization_mode_dynamic_mx,
-                    sys::norm_quantization_mode_dynamic_fp,
-                    99,
-                ];
-                let (mask, group) = (source.one_of(&[0, 1, 2, 3, 7]), [1i64, 32, 1, 1]);
-                let types = [sys::norm_f32, sys::norm_e8m0, sys::norm_f8_e4m3, sys::norm_bf16];
-                let (groups, data_type) = (source.below(3) as i32, source.one_of(&types));
-                let (arg, mode) = (sys::NORM_ARG_DST, source.one_of(&modes));
-                let dims = if groups == 0 { null() } else { group.as_ptr() };
-                sys::norm_primitive_attr_set_scales_v3(
-                    attr, arg, mask, groups, dims, data_type, 0, mode,
-                );
-            }
-            let mut descs = Descs::default();
-            // Tensors with the dimensions of a tensor that a problem may have.
-            let mut dims = problems::dims(self.desc(source));
-            let float = source.one_of(&[sys::norm_f32, sys::norm_bf16, sys::norm_u8]);
-            match source.below(10) {
-                0 => {
-                    let rounding = sys::norm_residual_rounded + source.below(3) as u32;
-                    let first = descs.tensor(source, &dims, float);
-                    let sum = if source.one_in(2) { first } else { self.desc(source) };
-                    sys::norm_primitive_attr_set_residual(attr, first, sum, rounding);
-                }
-                1 => {
-                    let algorithm = sys::norm_eltwise_relu + source.below(22) as u32;
-                    let gate = descs.tensor(source, &dims, float);
-                    sys::norm_primitive_attr_set_gate(attr, gate, algorithm, 1.0);
-                }
-                2 => {
-                    let elements = source.one_of(&[1, 4, 16, 0, -1, i64::MAX]);
-                    sys::norm_primitive_attr_set_partial_norm(attr, elements);
-                }
-                3 => {
-                    dims.last_mut().into_iter().for_each(|dim| *dim = 1);
-                    let stats = descs.tensor(source, &dims, sys::norm_f32);
-                    sys::norm_primitive_attr_set_softmax_stats(attr, stats);
-                }
-                4 | 5 => {
-                    let seed = source.one_of(&[sys::norm_s64, sys::norm_s32, sys::norm_f32]);
-                    let (offset, host) = (source.below(2) as i32, source.below(2) as i32);
-                    let mask = descs.tensor(source, &dims, sys::norm_u8);
-                    sys::norm_primitive_attr_set_dropout_v2(attr, mask, seed, offset, host);
-                }
-                _ => {}
-            }
-        }
-        dynamic
-    }
-
-    fn post_operation(&self, source: &mut Source<'_>, list: sys::norm_post_ops_t) {
-        let numbers = [0.0, 1.0, -1.0, 0.25, 3.0, f32::NAN, f32::INFINITY, 1e-40];
-        let (alpha, beta) = (source.one_of(&numbers), source.one_of(&numbers));
-        let eltwise = source.below(0x16) as u32 + sys::norm_eltwise_relu;
-        let binary = source.below(14) as u32 + sys::norm_binary_add;
-        unsafe {
-            match source.below(8) {
-                0..=2 => sys::norm_post_ops_append_eltwise(list, eltwise, alpha, beta),
-                3 | 4 => sys::norm_post_ops_append_binary(list, binary, self.desc(source)),
-                5 => sys::norm_post_ops_append_binary_v2(
-                    list,
-                    binary,
-                    self.desc(source),
-                    self.desc(source),
-                ),
-                6 => sys::norm_post_ops_append_sum(list, alpha, source.below(3) as i32, 0),
-                _ => sys::norm_post_ops_append_prelu(list, source.below(4) as i32),
-            };
-        }
     }
 
     fn problem(&mut self, source: &mut Source<'_>) {
@@ -244,15 +136,35 @@ impl World {
             source.one_of(&self.attrs)
         };
         let engine = if source.one_in(40) { null_mut() } else { self.engine };
-        let given = problems::Given { engine, attr, descs: &self.descs };
+        let given = problems::Given { engine, attr, descs: &self.descs, problems: &self.problems };
         if let Some(problem) = given.problem(source) {
             for _ in 0..source.below(4) {
-                if unsafe { sys::norm_primitive_desc_next_impl(problem) } != sys::norm_success {
+                if !done(unsafe { sys::norm_primitive_desc_next_impl(problem) }) {
                     break;
                 }
             }
             self.problems.push((problem, dynamic));
         }
+    }
+
+    /// Changes a setting of the process or of the stream.
+    fn set(&self, source: &mut Source<'_>) {
+        if source.one_in(2) {
+            return settings::change(source);
+        }
+        let own: sys::norm_parallel_for_t = if source.one_in(3) { None } else { Some(one_by_one) };
+        let threads = source.one_of(&[1, 2, 3, 255, 0, 256, -1]);
+        let set = done(unsafe {
+            sys::norm_stream_set_parallel_for(self.stream, own, null_mut(), threads)
+        });
+        assert_eq!(set, own.is_none() || (1..=255).contains(&threads));
+    }
+
+    /// A number of threads, for executions.
+    fn set_threads(source: &mut Source<'_>) {
+        // Miri does not support signal masks, which starting a team needs.
+        let threads = if cfg!(miri) { 1 } else { 1 + source.below(2) as i32 };
+        assert!(done(unsafe { sys::norm_set_num_threads(threads) }));
     }
 
     fn execute(&mut self, source: &mut Source<'_>) {
@@ -268,13 +180,32 @@ impl World {
             let other = self.desc(source);
             arguments.spoil(self.engine, other, source);
         }
-        unsafe {
-            // Miri does not support signal masks, which starting a team needs.
-            sys::norm_set_num_threads(if cfg!(miri) { 1 } else { 1 + source.below(2) as i32 });
-            self.executed += u64::from(arguments.execute(primitive, self.stream));
-            sys::norm_primitive_destroy(primitive);
+        if source.one_in(4) {
+            self.ask_primitive(primitive, problem, source);
         }
+        Self::set_threads(source);
+        if arguments.execute(primitive, self.stream) {
+            self.executed += 1;
+            let threads = unsafe { sys::norm_get_last_num_threads() };
+            // None if a tensor is empty.
+            assert!((0..=255).contains(&threads), "{threads} threads took part");
+        }
+        unsafe { sys::norm_primitive_destroy(primitive) };
         arguments.destroy();
+    }
+}
+
+/// The caller's threads: the calling thread alone runs the pieces, the last one first.
+extern "C" fn one_by_one(
+    _pool: *mut c_void,
+    count: i32,
+    body: sys::norm_parallel_body_t,
+    context: *mut c_void,
+) {
+    let body = body.expect("a body");
+    for index in (0..count).rev() {
+        // SAFETY: the library passes a body and its context.
+        unsafe { body(index, context) };
     }
 }
 
@@ -288,6 +219,7 @@ impl Drop for World {
             sys::norm_stream_destroy(self.stream);
             sys::norm_engine_destroy(self.engine);
         }
+        settings::restore();
     }
 }
 
@@ -301,12 +233,17 @@ pub fn run(data: &[u8]) -> u64 {
     let mut calls = 0;
     while !source.is_empty() && calls < 60 {
         calls += 1;
-        match source.below(10) {
+        match source.below(16) {
             0 | 1 => world.describe(&mut source),
             2 => world.derive(&mut source),
-            3 => world.attributes(&mut source),
-            4..=6 => world.problem(&mut source),
-            _ => world.execute(&mut source),
+            3 | 4 => world.attributes(&mut source),
+            5..=7 => world.problem(&mut source),
+            8..=10 => world.execute(&mut source),
+            11 => world.execute_many(&mut source),
+            12 => world.ask(&mut source),
+            13 => world.memory(&mut source),
+            14 => world.measure(&mut source),
+            _ => world.set(&mut source),
         }
     }
     world.executed

@@ -1,10 +1,11 @@
 //! Memory descriptors from arbitrary blobs, strides and tags. An accepted descriptor must be consistent: its size fits
 //! the address space and covers its elements, its blob restores it, and descriptors derived from it are inside it.
 
+use crate::handles::done;
 use crate::source::Source;
 use norm_sys as sys;
 use std::ffi::{CString, c_void};
-use std::ptr::{null_mut, without_provenance_mut};
+use std::ptr::null_mut;
 
 /// A descriptor that is destroyed with this value.
 struct Desc(sys::norm_memory_desc_t);
@@ -16,16 +17,9 @@ impl Drop for Desc {
     }
 }
 
-/// Calls a constructor. On failure nothing was written, and there is a message.
+/// Calls a constructor.
 fn made(create: impl FnOnce(*mut sys::norm_memory_desc_t) -> sys::norm_status_t) -> Option<Desc> {
-    let untouched = without_provenance_mut(0x5a5a);
-    let mut desc = untouched;
-    let status = create(&raw mut desc);
-    if status == sys::norm_success {
-        return Some(Desc(desc));
-    }
-    assert!(desc == untouched, "a refused call wrote a descriptor");
-    None
+    crate::handles::made(create).map(Desc)
 }
 
 /// The result of a query, or the default if it is refused.
@@ -135,7 +129,7 @@ fn equal(a: &Desc, b: &Desc) -> bool {
     unsafe { sys::norm_memory_desc_equal(a.0, b.0) == 1 }
 }
 
-const TYPES: [u32; 10] = [
+const TYPES: [u32; 12] = [
     sys::norm_f16,
     sys::norm_bf16,
     sys::norm_f32,
@@ -145,6 +139,8 @@ const TYPES: [u32; 10] = [
     sys::norm_f64,
     sys::norm_f8_e5m2,
     sys::norm_f8_e4m3,
+    sys::norm_e8m0,
+    sys::norm_s64,
     77,
 ];
 
@@ -263,8 +259,7 @@ fn derive(source: &mut Source<'_>, desc: &Desc, told: &Told) -> Option<Desc> {
                 made(|out| unsafe { sys::norm_memory_desc_clone(out, desc.0) }).expect("a copy");
             assert!(equal(&copy, desc));
             let data_type = source.one_of(&TYPES);
-            let status = unsafe { sys::norm_memory_desc_set_data_type(copy.0, data_type) };
-            (status == sys::norm_success).then_some(copy)
+            done(unsafe { sys::norm_memory_desc_set_data_type(copy.0, data_type) }).then_some(copy)
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::buffers::{Buffer, MOST};
 use crate::fill;
-use crate::handles::{has_message, made};
+use crate::handles::{done, made};
 use crate::source::Source;
 use norm_sys as sys;
 use std::ffi::c_void;
@@ -23,6 +23,8 @@ pub(crate) struct Arguments {
     lent: Vec<sys::norm_exec_arg_t>,
     /// Whether an input and an output share a buffer.
     in_place: bool,
+    /// The slot of the first buffer.
+    slot: usize,
 }
 
 const INPUTS: [i32; 24] = [
@@ -112,6 +114,17 @@ impl Arguments {
         lent: &[sys::norm_exec_arg_t],
         source: &mut Source<'_>,
     ) -> Option<Self> {
+        Self::from_slot(0, problem, dynamic, lent, source)
+    }
+
+    /// The same, with buffers from a slot on.
+    pub(crate) fn from_slot(
+        slot: usize,
+        problem: sys::norm_primitive_desc_t,
+        dynamic: bool,
+        lent: &[sys::norm_exec_arg_t],
+        source: &mut Source<'_>,
+    ) -> Option<Self> {
         let (at_end, mut all) = (source.one_in(2), Vec::new());
         for (id, is_output) in ids(problem, dynamic) {
             let what = sys::norm_query_exec_arg_md;
@@ -126,7 +139,7 @@ impl Arguments {
             }
             // No alignment is required.
             let odd = source.one_in(6);
-            let buffer = Buffer::new(bytes, all.len(), at_end, odd);
+            let buffer = Buffer::new(bytes, slot + all.len(), at_end, odd);
             let (pattern, step) = (source.byte(), source.byte() | 1);
             buffer.fill(|at| {
                 if is_output { 0x5a } else { pattern.wrapping_add((at as u8).wrapping_mul(step)) }
@@ -134,7 +147,7 @@ impl Arguments {
             fill::indices(problem, id, desc, &buffer, source);
             all.push(Argument { id, desc, is_output, buffer, memory: null_mut() });
         }
-        Some(Self { all, lent: lent.to_vec(), in_place: false })
+        Some(Self { all, lent: lent.to_vec(), in_place: false, slot })
     }
 
     /// Executes a primitive, checks what it has written, and returns whether it succeeded.
@@ -143,18 +156,42 @@ impl Arguments {
         primitive: sys::norm_primitive_t,
         stream: sys::norm_stream_t,
     ) -> bool {
-        let list = self.list();
-        let before: Vec<Vec<u8>> = self.all.iter().map(|a| a.buffer.contents()).collect();
-        self.protect();
+        let (list, before) = (self.list(), self.prepared());
         let count = list.len() as i32;
-        let status =
-            unsafe { sys::norm_primitive_execute(primitive, stream, count, list.as_ptr()) };
-        let succeeded = status == sys::norm_success;
-        if !succeeded {
-            has_message();
-        }
+        let succeeded =
+            done(unsafe { sys::norm_primitive_execute(primitive, stream, count, list.as_ptr()) });
         self.check(&before, succeeded);
         succeeded
+    }
+
+    /// Makes inputs read-only, unless an output shares their memory. Returns the contents of all buffers.
+    pub(crate) fn prepared(&self) -> Vec<Vec<u8>> {
+        for (at, argument) in self.all.iter().enumerate() {
+            if !argument.is_output && !self.in_place {
+                argument.buffer.protect(self.slot + at);
+            }
+        }
+        self.all.iter().map(|argument| argument.buffer.contents()).collect()
+    }
+
+    /// Gives buffers that an execution may have changed their earlier contents.
+    pub(crate) fn restore(&self, before: &[Vec<u8>]) {
+        for (argument, before) in self.all.iter().zip(before) {
+            if argument.is_output || self.in_place {
+                argument.buffer.fill(|at| before[at]);
+            }
+        }
+    }
+
+    /// The contents of all buffers except a scratchpad.
+    pub(crate) fn results(&self) -> Vec<Vec<u8>> {
+        let kept = self.all.iter().filter(|argument| argument.id != sys::NORM_ARG_SCRATCHPAD);
+        kept.map(|argument| argument.buffer.contents()).collect()
+    }
+
+    /// The number of slots of its buffers.
+    pub(crate) fn slots(&self) -> usize {
+        self.all.len()
     }
 
     pub(crate) fn create_memories(&mut self, engine: sys::norm_engine_t, source: &mut Source<'_>) {
@@ -179,6 +216,8 @@ impl Arguments {
             let memory = made(|out| unsafe {
                 if kind == sys::norm_format_kind_host_scalar {
                     sys::norm_memory_create_host_scalar(out, desc, handle)
+                } else if at % 2 == 1 {
+                    sys::norm_memory_create_v2(out, desc, engine, 1, &raw mut handle)
                 } else {
                     sys::norm_memory_create(out, desc, engine, handle)
                 }
@@ -200,9 +239,9 @@ impl Arguments {
         let at = source.below(self.all.len());
         match source.below(4) {
             0 => self.all[at].id = sys::NORM_ARG_WORKSPACE,
-            1 => unsafe {
-                sys::norm_memory_set_data_handle(self.all[at].memory, null_mut());
-            },
+            1 => {
+                done(unsafe { sys::norm_memory_set_data_handle(self.all[at].memory, null_mut()) });
+            }
             2 => {
                 let memory = std::mem::replace(&mut self.all[at].memory, null_mut());
                 unsafe { sys::norm_memory_destroy(memory) };
@@ -224,22 +263,13 @@ impl Arguments {
         }
     }
 
-    fn list(&self) -> Vec<sys::norm_exec_arg_t> {
+    pub(crate) fn list(&self) -> Vec<sys::norm_exec_arg_t> {
         let own = self.all.iter().map(|a| sys::norm_exec_arg_t { arg: a.id, memory: a.memory });
         own.chain(self.lent.iter().copied()).collect()
     }
 
-    /// Makes inputs read-only, unless an output shares their memory.
-    fn protect(&self) {
-        for (slot, argument) in self.all.iter().enumerate() {
-            if !argument.is_output && !self.in_place {
-                argument.buffer.protect(slot);
-            }
-        }
-    }
-
     /// Checks that nothing changed except the outputs of a successful execution.
-    fn check(&self, before: &[Vec<u8>], succeeded: bool) {
+    pub(crate) fn check(&self, before: &[Vec<u8>], succeeded: bool) {
         for (argument, before) in self.all.iter().zip(before) {
             let may_change = succeeded && (argument.is_output || self.in_place)
                 || argument.id == sys::NORM_ARG_SCRATCHPAD;

@@ -12,6 +12,24 @@ pub(crate) struct Given<'a> {
     pub(crate) engine: sys::norm_engine_t,
     pub(crate) attr: sys::norm_primitive_attr_t,
     pub(crate) descs: &'a [sys::norm_memory_desc_t],
+    /// Problems that may be hints of others, each with whether an execution computes scales.
+    pub(crate) problems: &'a [(sys::norm_primitive_desc_t, bool)],
+}
+
+/// The hint of a backward problem; NULL for none.
+struct Hint {
+    handle: sys::norm_primitive_desc_t,
+    /// Whether it is destroyed with this value.
+    is_owned: bool,
+}
+
+impl Drop for Hint {
+    fn drop(&mut self) {
+        if self.is_owned {
+            // SAFETY: a live handle that is not used again.
+            unsafe { sys::norm_primitive_desc_destroy(self.handle) };
+        }
+    }
 }
 
 type Problem = Option<sys::norm_primitive_desc_t>;
@@ -51,6 +69,20 @@ impl Given<'_> {
         if source.one_in(3) { self.desc(source) } else { first }
     }
 
+    /// A hint: often the problem that `forward` makes, sometimes one that does not fit.
+    fn hint(&self, source: &mut Source<'_>, forward: impl FnOnce() -> Problem) -> Hint {
+        match source.below(4) {
+            0 | 1 => {
+                let made = forward();
+                Hint { handle: made.unwrap_or(null_mut()), is_owned: made.is_some() }
+            }
+            2 if !self.problems.is_empty() => {
+                Hint { handle: source.one_of(self.problems).0, is_owned: false }
+            }
+            _ => Hint { handle: null_mut(), is_owned: false },
+        }
+    }
+
     /// A problem of any kind, if the library accepts it.
     pub(crate) fn problem(&self, source: &mut Source<'_>) -> Problem {
         let src = self.desc(source);
@@ -62,7 +94,10 @@ impl Given<'_> {
             4 | 5 => self.elementwise(source, tensors),
             6 | 7 => self.gated(source, src),
             8 | 9 => self.rope(source, tensors),
-            10 => sdpa::problem(source, self.engine),
+            10 => {
+                let hint = self.hint(source, || None);
+                sdpa::problem(source, self.engine, hint.handle)
+            }
             _ => {
                 let (engine, dst) = (self.engine, self.desc(source));
                 made(|out| unsafe {
@@ -80,29 +115,74 @@ impl Given<'_> {
         let data_type =
             source.one_of(&[sys::norm_f32, sys::norm_f32, sys::norm_bf16, sys::norm_s8]);
         let kind = kind(source);
-        let (engine, attr) = (self.engine, self.attr);
         if source.one_in(3) {
+            return self.layer_normalization_backward(source, t, stat, (kind, flags, data_type));
+        }
+        let (engine, attr) = (self.engine, self.attr);
+        // The constructors of the first version have no parameter for the type.
+        let is_first = data_type == sys::norm_f32 && source.one_in(2);
+        made(|out| unsafe {
+            if is_first {
+                sys::norm_layer_normalization_forward_primitive_desc_create(
+                    out, engine, kind, t.src, t.dst, stat, 1e-3, flags, attr,
+                )
+            } else {
+                sys::norm_layer_normalization_forward_primitive_desc_create_v2(
+                    out, engine, kind, t.src, t.dst, stat, data_type, 1e-3, flags, attr,
+                )
+            }
+        })
+    }
+
+    fn layer_normalization_backward(
+        &self,
+        source: &mut Source<'_>,
+        t: Tensors,
+        stat: sys::norm_memory_desc_t,
+        (kind, flags, data_type): (u32, u32, u32),
+    ) -> Problem {
+        let (engine, attr) = (self.engine, self.attr);
+        let hint = self.hint(source, || {
+            let kind = sys::norm_forward_training;
+            made(|out| unsafe {
+                sys::norm_layer_normalization_forward_primitive_desc_create(
+                    out, engine, kind, t.src, t.src, stat, 1e-3, flags, attr,
+                )
+            })
+        });
+        let (diff_src, diff_dst, hint) = (t.third, t.dst, &hint);
+        if data_type == sys::norm_f32 && source.one_in(2) {
             return made(|out| unsafe {
-                sys::norm_layer_normalization_backward_primitive_desc_create_v2(
+                sys::norm_layer_normalization_backward_primitive_desc_create(
                     out,
                     engine,
                     kind,
-                    t.third,
-                    t.dst,
+                    diff_src,
+                    diff_dst,
                     t.src,
                     stat,
-                    data_type,
-                    data_type,
                     1e-3,
                     flags,
-                    null_mut(),
+                    hint.handle,
                     attr,
                 )
             });
         }
         made(|out| unsafe {
-            sys::norm_layer_normalization_forward_primitive_desc_create_v2(
-                out, engine, kind, t.src, t.dst, stat, data_type, 1e-3, flags, attr,
+            sys::norm_layer_normalization_backward_primitive_desc_create_v2(
+                out,
+                engine,
+                kind,
+                diff_src,
+                diff_dst,
+                t.src,
+                stat,
+                data_type,
+                data_type,
+                1e-3,
+                flags,
+                hint.handle,
+                attr,
             )
         })
     }
@@ -110,26 +190,31 @@ impl Given<'_> {
     fn group_normalization(&self, source: &mut Source<'_>, t: Tensors) -> Problem {
         let (engine, attr, kind, flags) = (self.engine, self.attr, kind(source), flags(source));
         let groups = source.one_of(&[1, 2, 4, 8, 3, 0, -1, i64::MAX]);
-        made(|out| unsafe {
-            if kind < 128 {
+        let forward = |kind, dst| {
+            made(|out| unsafe {
                 sys::norm_group_normalization_forward_primitive_desc_create(
-                    out, engine, kind, t.src, t.dst, groups, 1e-3, flags, attr,
+                    out, engine, kind, t.src, dst, groups, 1e-3, flags, attr,
                 )
-            } else {
-                sys::norm_group_normalization_backward_primitive_desc_create(
-                    out,
-                    engine,
-                    kind,
-                    t.third,
-                    t.dst,
-                    t.src,
-                    groups,
-                    1e-3,
-                    flags,
-                    null_mut(),
-                    attr,
-                )
-            }
+            })
+        };
+        if kind < 128 {
+            return forward(kind, t.dst);
+        }
+        let hint = self.hint(source, || forward(sys::norm_forward_training, t.src));
+        made(|out| unsafe {
+            sys::norm_group_normalization_backward_primitive_desc_create(
+                out,
+                engine,
+                kind,
+                t.third,
+                t.dst,
+                t.src,
+                groups,
+                1e-3,
+                flags,
+                hint.handle,
+                attr,
+            )
         })
     }
 
@@ -137,6 +222,7 @@ impl Given<'_> {
         let algorithm = sys::norm_softmax_accurate + source.below(3) as u32;
         let (axis, kind) = (source.below(6) as i32 - 1, kind(source));
         let (engine, attr) = (self.engine, self.attr);
+        let hint = self.hint(source, || None);
         made(|out| unsafe {
             if source.one_in(2) {
                 sys::norm_softmax_backward_primitive_desc_create(
@@ -147,7 +233,7 @@ impl Given<'_> {
                     t.dst,
                     t.src,
                     axis,
-                    null_mut(),
+                    hint.handle,
                     attr,
                 )
             } else {
@@ -165,6 +251,7 @@ impl Given<'_> {
         let of_dst = if source.one_in(3) { 0x100 - 0x20 } else { 0 };
         let eltwise = sys::norm_eltwise_relu + source.below(0x18) as u32 + of_dst;
         let binary = sys::norm_binary_add + source.below(15) as u32;
+        let hint = self.hint(source, || None);
         match source.below(4) {
             0 => made(|out| unsafe {
                 sys::norm_eltwise_forward_primitive_desc_create(
@@ -181,7 +268,7 @@ impl Given<'_> {
                     t.src,
                     alpha,
                     beta,
-                    null_mut(),
+                    hint.handle,
                     attr,
                 )
             }),
@@ -249,6 +336,7 @@ impl Given<'_> {
         let diff_up = if separate { tensor(source, &half) } else { null_mut() };
         let (diff_src, diff_dst) = (tensor(source, &full), tensor(source, &half));
         let dst = if source.one_in(2) { dst } else { null_mut() };
+        let hint = self.hint(source, || None);
         made(|out| unsafe {
             sys::norm_gated_backward_primitive_desc_create(
                 out,
@@ -264,7 +352,7 @@ impl Given<'_> {
                 alpha,
                 limit,
                 shift,
-                null_mut(),
+                hint.handle,
                 attr,
             )
         })
@@ -331,6 +419,7 @@ impl Given<'_> {
         let (engine, attr) = (self.engine, self.attr);
         if source.one_in(3) {
             let kept = source.one_in(2);
+            let hint = self.hint(source, || None);
             return made(|out| unsafe {
                 sys::norm_rope_backward_primitive_desc_create(
                     out,
@@ -351,7 +440,7 @@ impl Given<'_> {
                     parts.as_ptr(),
                     1e-5,
                     flags,
-                    null_mut(),
+                    hint.handle,
                     attr,
                 )
             });

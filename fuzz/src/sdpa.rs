@@ -191,11 +191,12 @@ fn scales(source: &mut Source<'_>, attr: sys::norm_primitive_attr_t) {
     }
 }
 
-/// A problem of attention, if the library accepts it.
+/// A problem of attention, if the library accepts it. It ignores the hint.
 #[allow(clippy::undocumented_unsafe_blocks)] // handles are live, or NULL where the header allows it
 pub(crate) fn problem(
     source: &mut Source<'_>,
     engine: sys::norm_engine_t,
+    hint: sys::norm_primitive_desc_t,
 ) -> Option<sys::norm_primitive_desc_t> {
     let mut descs = Descs::default();
     let p = Parts::of(&mut descs, source);
@@ -226,7 +227,7 @@ pub(crate) fn problem(
                 p.scale,
                 p.soft_cap,
                 p.flags,
-                null_mut(),
+                hint,
                 attr,
             )
         })
