@@ -76,7 +76,12 @@ fn command_line(numbers: &mut Numbers) -> Vec<String> {
             word.strip_prefix("--mode=")
                 .is_some_and(|mode| measures.iter().any(|m| mode.ends_with(m)))
         });
-        if numbers.below(3) == 0 && (!timing.contains(name) || is_measured) {
+        let compares = words.first().is_none_or(|word| word != "--mode=R");
+        let has_effect = match *name {
+            "compare" => compares,
+            name => !timing.contains(&name) || is_measured,
+        };
+        if numbers.below(3) == 0 && has_effect {
             words.push(format!("--{name}={}", numbers.one_of(values)));
         }
     }
