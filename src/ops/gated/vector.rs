@@ -190,6 +190,8 @@ impl Implementation for Vectorized {
             let units = (rows, rows * cols);
             return spread(execution, units, (width, QUANTIZED_BLOCKS), &|block, range| {
                 range.for_each(|row| self.quantized_row(&run, block, row));
+                // SAFETY: the machine has the level.
+                unsafe { self.fence.after(run.streams) };
             });
         }
         let per_row = cols.div_ceil(UNIT);
