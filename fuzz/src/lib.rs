@@ -29,7 +29,7 @@ pub use source::random_bytes;
 mod tests {
     use super::*;
 
-    const LENGTH_FOR_MIRI: usize = 160;
+    const LENGTH_FOR_MIRI: usize = 240;
 
     /// The number of inputs: `NORM_FUZZ_INPUTS`, or enough for a few seconds.
     fn inputs(usual: u64) -> u64 {
