@@ -98,21 +98,6 @@ impl DataType {
         DataType::U8,
     ];
 
-    /// The types of reorders.
-    pub const REORDERED: [DataType; 11] = [
-        DataType::F32,
-        DataType::Bf16,
-        DataType::F16,
-        DataType::F64,
-        DataType::F8E5m2,
-        DataType::F8E4m3,
-        DataType::S32,
-        DataType::S8,
-        DataType::U8,
-        DataType::S64,
-        DataType::E8m0,
-    ];
-
     /// Bytes of an element.
     pub fn size(self) -> usize {
         match self {

@@ -237,7 +237,7 @@ fn a_wrong_type_gets_the_types_of_the_option() {
         (["--eltwise", "--dt=s4"], "f32, bf16, f16, f64, f8_e5m2, f8_e4m3, s32, s8, u8"),
         (
             ["--reorder", "--sdt=s5"],
-            "f32, bf16, f16, f64, f8_e5m2, f8_e4m3, s32, s8, u8, s64, e8m0",
+            "f32, bf16, f16, f64, f8_e5m2, f8_e4m3, e8m0, s32, s8, u8, s64",
         ),
         (["--binary", "--ddt=s4"], "f32, bf16, f16, s32, s8, u8, f8_e5m2, f8_e4m3"),
         (["--gated", "--sdt=s4"], "f32, bf16, f16"),

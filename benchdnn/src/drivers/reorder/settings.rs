@@ -104,19 +104,17 @@ pub(super) const OPTIONS: &[Opt<Settings>] = &[
         info: row(
             "sdt",
             "f32",
-            "Data types of src: f32, bf16, f16, f64, f8_e5m2, f8_e4m3, s32, s8, u8, s64, e8m0; problems with s4, u4 or\n\
+            "Data types of src: f32, bf16, f16, f64, f8_e5m2, f8_e4m3, e8m0, s32, s8, u8, s64; problems with s4, u4 or\n\
              f4_e2m1 are skipped",
         ),
         set: |state, text| {
-            list(text, ',', DataType::among_any(&DataType::REORDERED))
-                .map(|list| state.src_dts = list)
+            list(text, ',', DataType::among_any(&DataType::ALL)).map(|list| state.src_dts = list)
         },
     },
     Opt {
         info: row("ddt", "f32", "Data types of dst: the same"),
         set: |state, text| {
-            list(text, ',', DataType::among_any(&DataType::REORDERED))
-                .map(|list| state.dst_dts = list)
+            list(text, ',', DataType::among_any(&DataType::ALL)).map(|list| state.dst_dts = list)
         },
     },
     Opt {
