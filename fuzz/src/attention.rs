@@ -21,7 +21,6 @@ struct World {
 
 // SAFETY of the blocks in this file: handles are live, NULL where the header allows it, and arrays have the lengths
 // that are passed.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl World {
     fn new() -> Self {
         let (engine, stream) = engine_and_stream();

@@ -58,7 +58,6 @@ pub(crate) struct Cache {
 const HOSTILE: [i64; 6] = [-1, i64::MAX, i64::MIN, 1 << 62, -(1 << 40), 65537];
 
 // SAFETY of the blocks in this file: handles are live, and arrays have the lengths that are passed.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl Cache {
     /// A cache, mostly with sensible sizes, if the library accepts it.
     pub(crate) fn new(source: &mut Source<'_>, engine: sys::norm_engine_t) -> Option<Self> {

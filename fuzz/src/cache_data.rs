@@ -66,7 +66,6 @@ fn data(memory: sys::norm_memory_t) -> (*const u8, sys::const_norm_memory_desc_t
 
 // SAFETY of the blocks in this file: handles are live, arrays have the lengths that are passed, and the memories of a
 // cache have the sizes of their descriptors.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl Cache {
     /// The rows of the open step's tensors: the number of sequences, the rows of each, and the row of each token.
     fn step_rows(&self) -> (i64, i64) {

@@ -48,7 +48,6 @@ const TYPES: [u32; 12] = [
 
 // SAFETY of the blocks in this file: handles are live, NULL where the header allows it, and arrays have the lengths
 // that are passed. The sanitizers also find mistakes here.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl World {
     fn new() -> Self {
         let (engine, stream) = engine_and_stream();
@@ -209,7 +208,6 @@ extern "C" fn one_by_one(
     }
 }
 
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl Drop for World {
     fn drop(&mut self) {
         unsafe {

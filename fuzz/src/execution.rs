@@ -104,7 +104,6 @@ fn ids(problem: sys::norm_primitive_desc_t, dynamic: bool) -> Vec<(i32, bool)> {
     ids
 }
 
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl Arguments {
     /// The arguments that the problem needs, except the lent ones; `None` if one is too large for a test. Problems that
     /// are `dynamic` write scales.

@@ -50,7 +50,6 @@ pub(crate) fn dims(desc: sys::norm_memory_desc_t) -> Vec<i64> {
 
 // SAFETY of the blocks in this file: handles are live, NULL where the header allows it, and arrays have the lengths
 // that are passed.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl Given<'_> {
     /// A live descriptor, or sometimes NULL.
     fn desc(&self, source: &mut Source<'_>) -> sys::norm_memory_desc_t {

@@ -10,7 +10,6 @@ use std::ptr::null;
 
 // SAFETY of the blocks in this file: handles are live, NULL where the header allows it, and arrays have the lengths
 // that are passed.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl World {
     /// Makes attributes. Some are copies, whose original is destroyed.
     pub(super) fn attributes(&mut self, source: &mut Source<'_>) {
@@ -139,7 +138,6 @@ impl World {
 }
 
 /// Sets scales or zero points of an argument.
-#[allow(clippy::undocumented_unsafe_blocks)]
 fn quantize(source: &mut Source<'_>, attr: sys::norm_primitive_attr_t) {
     let args = [sys::NORM_ARG_SRC, sys::NORM_ARG_DST, sys::NORM_ARG_WEIGHTS, sys::NORM_ARG_MEAN];
     let (arg, mask) = (source.one_of(&args), source.one_of(&[0, 0, 0, 1, 2, 3, -1]));
@@ -166,7 +164,6 @@ fn quantize(source: &mut Source<'_>, attr: sys::norm_primitive_attr_t) {
 }
 
 /// Sets a mode, sometimes to a value that does not exist.
-#[allow(clippy::undocumented_unsafe_blocks)]
 fn set_mode(source: &mut Source<'_>, attr: sys::norm_primitive_attr_t) {
     let mode = source.one_of(&[0, 0, 1, 2, 3, 4, 5, 6, u32::MAX]);
     let flag = source.one_of(&[0, 1, -1]);

@@ -14,7 +14,6 @@ type Remedies = [sys::norm_remedy_t; sys::NORM_REMEDIES as usize];
 
 // SAFETY of the blocks in this file: handles are live, NULL where the header allows it, and buffers are as large as
 // descriptors say.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl World {
     pub(super) fn explain(&self, source: &mut Source<'_>) {
         let desc = self.desc(source);
@@ -56,7 +55,6 @@ impl World {
 }
 
 /// Writes an explanation to a buffer.
-#[allow(clippy::undocumented_unsafe_blocks)]
 fn write(found: &sys::norm_explanation_t, mut remedies: Remedies, source: &mut Source<'_>) {
     let size = source.one_of(&[0, 1, 2, 50, 300, 3000]);
     let text: Buffer = filled(size, 2, source);

@@ -15,7 +15,6 @@ struct Told {
     descs: Vec<Option<sys::const_norm_memory_desc_t>>,
 }
 
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl Told {
     fn is_same(&self, other: &Self) -> bool {
         let equal = |pair: (&Option<_>, &Option<_>)| match pair {
@@ -30,7 +29,6 @@ impl Told {
 
 // SAFETY of the blocks in this file: handles are live, NULL where the header allows it, and results have the types that
 // the header specifies.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl World {
     pub(super) fn ask(&mut self, source: &mut Source<'_>) {
         let is_null = source.one_in(12);
@@ -160,7 +158,6 @@ fn query(source: &mut Source<'_>) -> u32 {
 }
 
 /// The name of a problem's implementation.
-#[allow(clippy::undocumented_unsafe_blocks)]
 fn name(problem: sys::const_norm_primitive_desc_t) -> &'static CStr {
     let name = got::<*const c_char>(|out| unsafe {
         let what = sys::norm_query_impl_info_str;
@@ -170,7 +167,6 @@ fn name(problem: sys::const_norm_primitive_desc_t) -> &'static CStr {
 }
 
 /// Asks attributes, and a copy of them.
-#[allow(clippy::undocumented_unsafe_blocks)]
 fn ask_attributes(attr: sys::const_norm_primitive_attr_t) {
     let known = of_attributes(attr);
     let exist = !attr.is_null();
@@ -186,7 +182,6 @@ fn ask_attributes(attr: sys::const_norm_primitive_attr_t) {
     ask_list(list.expect("a list"));
 }
 
-#[allow(clippy::undocumented_unsafe_blocks)]
 fn of_attributes(attr: sys::const_norm_primitive_attr_t) -> Told {
     let number = |getter: unsafe extern "C" fn(_, *mut u32) -> u32| {
         got::<u32>(|out| unsafe { getter(attr, out) }).map(u64::from)
@@ -249,7 +244,6 @@ fn of_attributes(attr: sys::const_norm_primitive_attr_t) -> Told {
 }
 
 /// Asks for each post-operation of a list and of a copy, and for two that are not there.
-#[allow(clippy::undocumented_unsafe_blocks)]
 fn ask_list(list: sys::const_norm_post_ops_t) {
     let count = unsafe { sys::norm_post_ops_len(list) };
     let copy = made(|out| unsafe { sys::norm_post_ops_clone(out, list) });
@@ -269,7 +263,6 @@ fn ask_list(list: sys::const_norm_post_ops_t) {
 }
 
 /// The parameters of a post-operation. Only the getter of its kind gives any.
-#[allow(clippy::undocumented_unsafe_blocks)]
 fn of_post_operation(list: sys::const_norm_post_ops_t, index: i32) -> Told {
     let kind = unsafe { sys::norm_post_ops_get_kind(list, index) };
     let sum = got::<(f32, i32, u32)>(|out| unsafe {

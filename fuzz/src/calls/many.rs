@@ -15,7 +15,6 @@ struct Call {
 
 // SAFETY of the blocks in this file: handles are live, NULL where the header allows it, and arrays have the lengths
 // that are passed.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl World {
     pub(super) fn execute_many(&mut self, source: &mut Source<'_>) {
         self.refuse_many(source);
@@ -67,7 +66,6 @@ impl World {
 }
 
 /// Executes the calls together and one after another. Returns whether they succeeded.
-#[allow(clippy::undocumented_unsafe_blocks)]
 fn execute(calls: &[Call], stream: sys::norm_stream_t) -> bool {
     let lists: Vec<_> = calls.iter().map(|call| call.arguments.list()).collect();
     let before: Vec<_> = calls.iter().map(|call| call.arguments.prepared()).collect();

@@ -31,7 +31,6 @@ pub(super) fn filled(bytes: usize, slot: usize, source: &mut Source<'_>) -> Buff
 
 // SAFETY of the blocks in this file: handles are live, NULL where the header allows it, and buffers are as large as
 // descriptors say.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl World {
     /// A memory with a buffer in a slot, unless it is too large or the library refuses it.
     pub(super) fn held(

@@ -31,7 +31,6 @@ const NAMES: [Name; 17] = [
 
 /// Asks for the names of a value and for what else depends on it alone.
 // SAFETY of the blocks in this file: strings of the library, and arrays with the lengths that are passed.
-#[allow(clippy::undocumented_unsafe_blocks)]
 pub(super) fn name(source: &mut Source<'_>) {
     let value = match source.below(3) {
         0 => u32::from(source.byte()),
@@ -54,7 +53,6 @@ pub(super) fn name(source: &mut Source<'_>) {
 }
 
 /// Chooses the next window.
-#[allow(clippy::undocumented_unsafe_blocks)]
 pub(super) fn window(source: &mut Source<'_>) {
     let strategy = sys::norm_window_fixed + source.below(6) as u32;
     let counts = [0, 1, 2, 100, 512, 4096, 1 << 40, i64::MAX / 4, i64::MAX, -1];
@@ -75,7 +73,6 @@ pub(super) fn window(source: &mut Source<'_>) {
 }
 
 /// Computes the frequencies of a rotation.
-#[allow(clippy::undocumented_unsafe_blocks)]
 pub(super) fn frequencies(source: &mut Source<'_>) {
     let scaling = sys::norm_rope_scaling_none + source.below(8) as u32;
     let rotary = source.one_of(&[2, 4, 8, 64, 128, 0, 7, -2, 1 << 21, i64::MAX]);

@@ -11,7 +11,6 @@ const CAPACITY: i32 = 1024;
 
 /// Changes a setting, or tries to.
 // SAFETY of the blocks in this file: no pointers, or strings of the library.
-#[allow(clippy::undocumented_unsafe_blocks)]
 pub(super) fn change(source: &mut Source<'_>) {
     match source.below(5) {
         0 => {
@@ -59,7 +58,6 @@ pub(super) fn change(source: &mut Source<'_>) {
 }
 
 /// Restores the settings.
-#[allow(clippy::undocumented_unsafe_blocks)]
 pub(super) fn restore() {
     // See `change`.
     let threads = i32::from(cfg!(miri));

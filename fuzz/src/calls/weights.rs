@@ -8,7 +8,6 @@ use norm_sys as sys;
 
 // SAFETY of the blocks in this file: handles are live, NULL where the header allows it, and buffers are as large as
 // descriptors say.
-#[allow(clippy::undocumented_unsafe_blocks)]
 impl World {
     pub(super) fn permute(&self, source: &mut Source<'_>) {
         let heads = source.one_of(&[1, 2, 3]);
