@@ -10,7 +10,7 @@ Written with Python 3.11, torch 2.15.0, transformers 5.23.0. The file is text wi
 per tensor, which begins with its name. It has three parts:
 
 - `case FLAGS WORDS`: PyTorch's autograd in f64. The letters are benchdnn's (C scale, H shift, M rms, P 1 + scale,
-  O and I gates); the words are `residual`, `swish`, `logistic`, `partial=N`. The gradient of the stored sum is
+  B round before the scale, which is exact here, O and I gates); the words are `residual`, `swish`, `logistic`, `partial=N`. The gradient of the stored sum is
   part of diff_src.
 - `llama TYPE`: bits of transformers' LlamaRMSNorm. Only rows for which the same formula in f64 gives the same bits;
   the others depend on the rounding of PyTorch's f32 arithmetic.
@@ -116,7 +116,11 @@ CASES = [
     ("CHP", ""), ("CMP", ""),
     ("M", "partial=5"), ("CHM", "partial=1"), ("CM", "partial=19"),
     ("CHPO", "residual swish"), ("CMI", "residual logistic"), ("CHMPO", "residual swish partial=7"),
-    ("CMPI", "residual swish partial=7"),
+    ("CMPI", "residual swish partial=7"), ("CMB", ""), ("CHB", ""),
+    # Every pair.
+    ("CHP", "residual"), ("CHB", "residual"), ("CHO", "residual swish"), ("CM", "residual partial=7"), ("CMPB", ""),
+    ("CHPO", "swish"), ("CMPI", "swish"), ("CMP", "partial=7"), ("CMBO", "swish"), ("CHBI", "swish"),
+    ("CMB", "partial=7"), ("CMO", "swish partial=7"), ("CMI", "swish partial=7"),
 ]
 
 

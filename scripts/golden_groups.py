@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes golden vectors of group and grouped RMS normalization: PyTorch's autograd in f64, all sets of flags, and
-residuals, gates and 1 + scale.
+residuals, gates, partial norms and 1 + scale.
 
     python3.11 -m venv VENV
     VENV/bin/pip install -r scripts/requirements.txt
@@ -11,8 +11,8 @@ torch.nn.functional.group_norm; grouped RMS normalization, which PyTorch does no
 elements, so that every input and every statistic is exact in f32. rms is not 1, scale is not 1 and
 mean(scale*diff_dst) is not 0: weaker data hides wrong gradients.
 
-The sets of flags are followed by `case FLAGS WORDS`: the letters are benchdnn's (P 1 + scale, O and I gates), the words
-`residual`, `swish`, `logistic`. The gradient of the stored sum is part of diff_src.
+The sets of flags are followed by `case FLAGS WORDS`: the letters are benchdnn's (P 1 + scale, B round before the scale,
+which is exact here, O and I gates), the words `residual`, `swish`, `logistic`, `partial=N`. The gradient of the stored sum is part of diff_src.
 """
 
 import argparse
@@ -33,6 +33,11 @@ CASES = [
     ("CH", "residual"), ("CM", "residual"), ("CHP", ""), ("CMP", ""),
     ("CHO", "swish"), ("CMO", "swish"), ("CHI", "swish"), ("CMI", "swish"), ("CMO", "logistic"), ("I", "logistic"),
     ("CHPO", "residual swish"), ("CHMPI", "residual swish"), ("CMO", "residual logistic"),
+    ("CMB", ""), ("M", "partial=8"), ("CHM", "partial=4"),
+    # Every pair.
+    ("CHP", "residual"), ("CHB", "residual"), ("CHI", "residual swish"), ("CM", "residual partial=8"), ("CMPB", ""),
+    ("CHPO", "swish"), ("CMPI", "swish"), ("CMP", "partial=8"), ("CMBO", "swish"), ("CHBI", "swish"),
+    ("CMB", "partial=8"), ("CMO", "swish partial=8"), ("CMI", "swish partial=8"),
 ]
 
 
@@ -111,7 +116,8 @@ def make_case(inputs, flags, words):
     function = torch.sigmoid if "logistic" in words else lambda g: g * torch.sigmoid(ALPHA * g)
     x = (total * function(gate) if "I" in flags else total).reshape(SAMPLES, GROUPS, -1)
     mean = torch.zeros(SAMPLES, GROUPS, 1, dtype=torch.float64) if "M" in flags else x.mean(-1, keepdim=True)
-    variance = (x - mean).square().mean(-1, keepdim=True)
+    count = next((int(word[8:]) for word in words if word.startswith("partial=")), x.shape[-1])
+    variance = (x - mean)[..., :count].square().mean(-1, keepdim=True)
     n = ((x - mean) / (variance + EPSILON).sqrt()).reshape(src.shape)
     if "C" in flags:
         n = n * (1 + scale if "P" in flags else scale)[None, :, None]

@@ -1,7 +1,7 @@
 //! The vectors of `tests/data/golden_groups.txt`: PyTorch's autograd in f64 of group normalization and of grouped RMS
 //! normalization, for every combination of flags, on every implementation, with channels first and last. Inputs and
-//! statistics are exact in f32, so the bounds only cover the library's own rounding. In the cases with residuals, gates
-//! and 1 + scale, which follow, statistics are rounded.
+//! statistics are exact in f32, so the bounds only cover the library's own rounding. In the cases that follow, with the
+//! steps around a normalization alone and in pairs, statistics are rounded.
 
 use norm as _;
 use norm_sys::*;
@@ -26,6 +26,7 @@ impl Set {
             'H' => norm_use_shift,
             'M' => norm_rms_norm,
             'P' => norm_scale_plus_one,
+            'B' => norm_round_before_scale,
             'O' => norm_gate_output,
             'I' => norm_gate_input,
             _ => 0,
@@ -62,6 +63,10 @@ impl Set {
                     false => (norm_eltwise_swish, alpha),
                 };
                 check(norm_primitive_attr_set_gate(attr, desc, kind, alpha));
+            }
+            if let Some(count) = self.words.iter().find_map(|word| word.strip_prefix("partial=")) {
+                let count = count.parse().unwrap();
+                check(norm_primitive_attr_set_partial_norm(attr, count));
             }
         }
         attr
@@ -225,7 +230,8 @@ fn run(setting: &Setting, shared: &Tensors, set: &Set, last: bool) {
     let (groups, epsilon) = (sizes[2], shared["epsilon"][0] as f32);
     let elements = shared["src"].len();
     let plain = |values: &[f64]| values.iter().map(|value| *value as f32).collect::<Vec<f32>>();
-    let exact = set.words.is_empty() && !set.has(norm_scale_plus_one);
+    let steps = norm_scale_plus_one | norm_round_before_scale;
+    let exact = set.words.is_empty() && !set.has(steps);
     let compare = |name: &str, buffers: &[(i32, Vec<f32>)]| {
         for (id, what) in [
             (NORM_ARG_DST, "dst"),
@@ -320,6 +326,6 @@ fn groups_match_pytorch() {
 #[test]
 fn steps_match_pytorch() {
     let (shared, [_, cases]) = read();
-    assert_eq!(cases.len(), 13);
+    assert_eq!(cases.len(), 29);
     run_all(&shared, &cases);
 }
