@@ -224,15 +224,41 @@ fn handed_on(files: &BTreeMap<PathBuf, String>) -> BTreeMap<Vec<String>, Vec<Str
     found
 }
 
+/// The name in a graph of the items that stand in a folder's `mod.rs`.
+const OWN_ITEMS: &str = "mod";
+
+/// The modules of a folder that its `mod.rs` uses, other than by re-exporting their items.
+fn used_by_folder(text: &str, modules: &BTreeSet<Vec<String>>, folder: &[String]) -> Vec<String> {
+    let code = without_tests(&code(text));
+    let lines = code.split_inclusive(';').filter(|line| !is_re_export(line)).collect::<String>();
+    let own = |(at, _): &(usize, &str)| {
+        let start = lines[..*at].rfind(|c| !is_word(c as u8)).map_or(0, |before| before + 1);
+        (!lines[..start].ends_with("::")).then(|| lines[start..*at].to_owned())
+    };
+    let is_module = |name: &String| modules.contains(&[folder, &[name.clone()]].concat());
+    lines.match_indices("::").filter_map(|found| own(&found)).filter(is_module).collect()
+}
+
+fn is_re_export(line: &str) -> bool {
+    line.split_once("use ").is_some_and(|(before, _)| before.trim_end().ends_with("pub(crate)"))
+        || line.contains("pub(super) use ")
+        || line.contains("pub use ")
+}
+
 /// Maps a folder to its graph of imports between modules.
 type Graphs = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
-/// The imports between modules of a folder. Items in the folder's `mod.rs` belong to none of its modules.
+/// The imports between modules of a folder, and the items in its `mod.rs`.
 fn graphs(files: &BTreeMap<PathBuf, String>) -> Graphs {
     let (names, mut graphs) = (handed_on(files), Graphs::new());
     let modules: BTreeSet<Vec<String>> = files.keys().map(|file| module_of(file)).collect();
     for (file, text) in files {
         let from = module_of(file);
+        if file.ends_with("mod.rs") {
+            let used = used_by_folder(text, &modules, &from);
+            let folder = graphs.entry(from.join("/")).or_default();
+            folder.entry(OWN_ITEMS.to_owned()).or_default().extend(used);
+        }
         for (above, path) in imports(text) {
             let start = above.map_or(0, |above| from.len().saturating_sub(above));
             let mut to: Vec<String> = from[..start].iter().chain(&path).cloned().collect();
@@ -248,10 +274,10 @@ fn graphs(files: &BTreeMap<PathBuf, String>) -> Graphs {
             if shared == 0 || shared >= from.len() || shared >= to.len() {
                 continue;
             }
-            if modules.contains(&to[..=shared]) {
-                let folder = graphs.entry(from[..shared].join("/")).or_default();
-                folder.entry(from[shared].clone()).or_default().insert(to[shared].clone());
-            }
+            let is_module = modules.contains(&to[..=shared]);
+            let name = if is_module { to[shared].clone() } else { OWN_ITEMS.to_owned() };
+            let folder = graphs.entry(from[..shared].join("/")).or_default();
+            folder.entry(from[shared].clone()).or_default().insert(name);
         }
     }
     graphs
@@ -412,6 +438,10 @@ fn circles_are_found() {
     assert!(wrong(&[("rows/a.rs", "use crate::rows::c::W;"), c, deep]).contains("a -> c"));
     let own = ("rows/c/d.rs", "mod a { use super::a::X; }");
     assert_eq!(wrong(&[("rows/a.rs", "use crate::rows::c::W;"), c, own]), "");
+    let hub = ("rows/mod.rs", "mod a;\nconst N: usize = 1;\nfn f() { a::g() }");
+    assert!(wrong(&[hub, ("rows/a.rs", "use super::N;")]).contains("a -> mod -> a"));
+    let hub = ("rows/mod.rs", "mod a;\npub(crate) use a::g;\nconst N: usize = 1;");
+    assert_eq!(wrong(&[hub, ("rows/a.rs", "use super::N;")]), "");
     let known =
         |rows: &[(&str, &str)], count| new_circles(&tree(rows), &[("rows", count)]).join("");
     let circle = [("rows/a.rs", "use super::c::W;"), ("rows/c.rs", "use super::a::X;")];

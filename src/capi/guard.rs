@@ -1,10 +1,11 @@
 //! Wraps every call from C: a panic becomes `norm_runtime_error`, and a failure becomes a status
 //! and this thread's last error.
 
-use super::last_error;
-use super::status::code;
 use crate::error::{Error, Result, Status};
+use crate::per_thread;
+use crate::text::Text;
 use norm_sys as sys;
+use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Runs a function that returns a status.
@@ -35,8 +36,29 @@ pub(super) fn value<T>(function: &str, otherwise: T, f: impl FnOnce() -> Result<
 
 #[cold]
 fn fail(function: &str, error: &Error) -> sys::norm_status_t {
-    last_error::set(function, error);
+    remember(function, error);
     code(error.status)
+}
+
+/// The C value of a failure.
+fn code(status: Status) -> sys::norm_status_t {
+    match status {
+        Status::OutOfMemory => sys::norm_out_of_memory,
+        Status::InvalidArguments => sys::norm_invalid_arguments,
+        Status::Unimplemented => sys::norm_unimplemented,
+        Status::LastImplReached => sys::norm_last_impl_reached,
+        Status::RuntimeError => sys::norm_runtime_error,
+        Status::NotRequired => sys::norm_not_required,
+    }
+}
+
+/// Stores this thread's last error as `function: message`.
+fn remember(function: &str, error: &Error) {
+    per_thread::with(|thread| {
+        let mut last = thread.last_error.borrow_mut();
+        *last = Text::new();
+        let _ = write!(last, "{function}: {error}");
+    });
 }
 
 fn panicked() -> Error {

@@ -1,20 +1,8 @@
-//! This thread's last failure.
+//! This thread's last failure, which the guard stores.
 
 use super::exported;
-use crate::error::Error;
 use crate::per_thread;
-use crate::text::Text;
 use std::ffi::c_char;
-use std::fmt::Write;
-
-/// Stores a failure as `function: message`.
-pub(super) fn set(function: &str, error: &Error) {
-    per_thread::with(|thread| {
-        let mut last = thread.last_error.borrow_mut();
-        *last = Text::new();
-        let _ = write!(last, "{function}: {error}");
-    });
-}
 
 exported! {
     /// The last error message, or an empty string.

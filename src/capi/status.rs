@@ -1,21 +1,8 @@
 //! Statuses and the version.
 
 use super::exported;
-use crate::error::Status;
 use norm_sys as sys;
 use std::ffi::c_char;
-
-/// The C value of a failure.
-pub(super) fn code(status: Status) -> sys::norm_status_t {
-    match status {
-        Status::OutOfMemory => sys::norm_out_of_memory,
-        Status::InvalidArguments => sys::norm_invalid_arguments,
-        Status::Unimplemented => sys::norm_unimplemented,
-        Status::LastImplReached => sys::norm_last_impl_reached,
-        Status::RuntimeError => sys::norm_runtime_error,
-        Status::NotRequired => sys::norm_not_required,
-    }
-}
 
 exported! {
     /// The name of a status.

@@ -6,7 +6,14 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Whether the processor has AVX512-BF16; set by [`Level::available`].
-pub(super) static CONVERTS_BF16: AtomicBool = AtomicBool::new(false);
+static CONVERTS_BF16: AtomicBool = AtomicBool::new(false);
+
+/// Whether the processor has an instruction that rounds f32 to bf16. Kernels call no functions, so it is detected
+/// together with the levels.
+#[inline(always)]
+pub(crate) fn converts_bf16() -> bool {
+    CONVERTS_BF16.load(Ordering::Relaxed)
+}
 
 /// The index in [`Level::BUILT`] of the fastest level of the machine; `UNKNOWN` before the first use. Not a `OnceLock`,
 /// because after fork() the thread that holds it may not exist.

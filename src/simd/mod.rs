@@ -43,7 +43,7 @@ pub(crate) use element::{Bf16, Bf16InTurn, Element, F16, F32, HalfAsF32};
 pub(crate) use entries::entry_points;
 pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use fused::{Factors, FusedOp, FusedPostOps};
-pub(crate) use levels::Level;
+pub(crate) use levels::{Level, converts_bf16};
 pub(crate) use loops::{
     BLOCK, CHAIN, GROUP, Map, add_wide, fold, fold_beside, lane_sums, map, map_and_fold,
 };
@@ -59,17 +59,9 @@ pub(crate) use width::{First, Full, UpTo, Width, rounded};
 pub(crate) use with_post_ops::WithPostOps;
 
 use std::mem::MaybeUninit;
-use std::sync::atomic::Ordering;
 
 /// Lanes of a vector.
 pub(crate) const LANES: usize = 16;
-
-/// Whether the processor has an instruction that rounds f32 to bf16. Kernels call no functions, so it is detected
-/// together with the levels.
-#[inline(always)]
-pub(crate) fn converts_bf16() -> bool {
-    levels::CONVERTS_BF16.load(Ordering::Relaxed)
-}
 
 /// How to round f32 to bf16.
 #[derive(Clone, Copy, PartialEq, Eq)]

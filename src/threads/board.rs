@@ -13,10 +13,10 @@
 //! replaces.
 
 use super::event_count::EventCount;
+use super::job::{Body, Length};
 use super::share::MAX_BLOCKS;
 use super::slot::{MAX_WIDTH, Outcome, Slot};
 use super::sync::{CallerCpu, SpinBudget, WakeThrottle, WorkerAffinity};
-use super::{Body, Length};
 
 /// Up to `SLOTS` jobs in flight. An execution that finds no free slot runs on the calling thread.
 pub(super) struct Board<const SLOTS: usize> {

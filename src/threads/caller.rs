@@ -1,6 +1,6 @@
 //! Runs blocks on the caller's thread pool.
 
-use super::Body;
+use super::job::Body;
 use norm_sys as sys;
 use std::os::raw::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -5,10 +5,10 @@
 //! small tasks need no hand-over, and a large one still gets every member. A member waits only for tasks and blocks
 //! that others have claimed. Like the board, a crew does not allocate.
 
+use super::job::{Body, MAX_SHARES};
 use super::share::{MAX_BLOCKS, Share, shares};
 use super::slot::{MAX_WIDTH, Slot};
 use super::sync::{AtomicU64, Ordering, SpinBudget, yield_now};
-use super::{Body, MAX_SHARES};
 
 /// Tasks, and a slot for the blocks of each task that may run at the same time.
 pub(crate) struct Crew<'a> {

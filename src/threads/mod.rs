@@ -9,6 +9,7 @@ mod caller;
 mod count;
 mod crew;
 mod event_count;
+mod job;
 mod policy;
 mod processors;
 mod share;
@@ -22,24 +23,13 @@ mod worker;
 pub(crate) use caller::{CallerPool, ParallelFor};
 pub(crate) use count::{MAX_THREADS, default_threads, most_threads, set_threads, threads};
 pub(crate) use crew::{Crew, Member};
+pub(crate) use job::Length;
 pub(crate) use slot::Slot;
 
-/// Maximum number of shares per job. A thread that finds no work has scanned every share, and each share is on its own
-/// cache line. With more threads, several use the same share.
-const MAX_SHARES: usize = 32;
+use job::Body;
 
 /// The most tasks of a [`Crew`].
 pub(crate) const MAX_TASKS: usize = share::MAX_BLOCKS;
-
-/// Whether a job runs longer than it takes to wake a sleeping thread.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Length {
-    Short,
-    Long,
-}
-
-/// The work of a job, called once per block.
-pub(crate) type Body<'a> = &'a (dyn Fn(usize) + Sync);
 
 /// The threads that an execution uses.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Splits a job's blocks into one share per thread. A block goes to the same thread in every
 //! execution, so its rows stay in that thread's caches.
 
-use super::MAX_SHARES;
+use super::job::MAX_SHARES;
 use std::ops::Range;
 
 /// The unclaimed blocks of a share in one word: generation (upper 32 bits), next block (16), end

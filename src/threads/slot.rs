@@ -1,10 +1,10 @@
 //! Holds one job at a time: publishes it, hands out its blocks and counts their completion.
 
+use super::job::{Body, MAX_SHARES};
 use super::share::{MAX_BLOCKS, Share, own_share, shares};
 use super::sync::{
     AtomicBool, AtomicPtr, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, SpinBudget, spin_loop,
 };
-use super::{Body, MAX_SHARES};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 

@@ -4,10 +4,10 @@
 //! fork() has none of the workers and starts its own team.
 
 use super::board::Board;
+use super::job::{Body, Length};
 use super::policy::StartThrottle;
 use super::slot::MAX_WIDTH;
 use super::worker::{self, Work};
-use super::{Body, Length};
 use crate::fork::in_children;
 use crate::heap;
 use std::panic::resume_unwind;

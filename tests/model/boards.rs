@@ -1,8 +1,8 @@
 //! Models of the board: callers and workers running successive jobs. The checker reports a thread
 //! that sleeps forever.
 
-use crate::Length;
 use crate::board::Board;
+use crate::job::Length;
 use crate::runners::Runners;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};

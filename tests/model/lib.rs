@@ -29,12 +29,14 @@ fn check(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
     model.check(body);
 }
 
-/// Definitions from `src/threads/mod.rs` that its files import.
-type Body<'a> = &'a (dyn Fn(usize) + Sync);
-#[derive(PartialEq)]
-enum Length {
-    Long,
+/// Definitions of `src/threads/job.rs`.
+mod job {
+    pub(super) type Body<'a> = &'a (dyn Fn(usize) + Sync);
+    #[derive(PartialEq)]
+    pub(super) enum Length {
+        Long,
+    }
+    /// Smaller than in the library, so that the models cover threads that use the same share.
+    pub(super) const MAX_SHARES: usize = 2;
 }
 const MAX_THREADS: usize = 255;
-/// Smaller than in the library, so that the models cover threads that use the same share.
-const MAX_SHARES: usize = 2;

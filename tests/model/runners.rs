@@ -3,7 +3,7 @@
 //! A block writes an unsynchronized cell, and the caller reads it after the job. The checker reports unordered
 //! accesses. The assertions here check that each block runs exactly once and that the thread count is right.
 
-use crate::Body;
+use crate::job::Body;
 use crate::slot::Outcome;
 use loom::cell::UnsafeCell;
 use loom::thread::{self, ThreadId};

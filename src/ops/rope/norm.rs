@@ -4,6 +4,7 @@
 //! heads are normalized here, element by element in f64, and the rotation reads the results.
 
 use super::problem::Norm;
+use crate::rows::statistics::{LARGEST_MEAN_SQUARE, SMALLEST_MEAN_SQUARE, in_range, reciprocal};
 use crate::rows::{halve, plain_fold};
 use crate::simd::{
     BLOCK, Bf16, Element, F16, F32, Fold, GROUP, LANES, Level, Runtime, Simd, Terms, Width,
@@ -11,15 +12,6 @@ use crate::simd::{
 };
 use crate::tensor::DataType;
 use std::mem::MaybeUninit;
-
-/// The range of mean squares for which f32 sums are accurate, as in layer normalization: above it squares overflow,
-/// below it underflow loses too much.
-const SMALLEST_MEAN_SQUARE: f64 = f64::from_bits((1023 - 120) << 52);
-const LARGEST_MEAN_SQUARE: f64 = f32::MAX as f64;
-
-fn in_range(mean_square: f64) -> bool {
-    (SMALLEST_MEAN_SQUARE..=LARGEST_MEAN_SQUARE).contains(&mean_square)
-}
 
 /// Equally spaced heads whose statistics are computed.
 pub(super) struct Heads {
@@ -131,8 +123,7 @@ pub(super) unsafe fn normalize(head: &PlainHead<'_>, norm: &Norm, values: &mut [
     let zeros = || mean_square == 0.0 && (0..cols).all(|col| x(col) == 0.0);
     let single = in_range(mean_square) || zeros();
     let square = if single { mean_square } else { f64_squares(x, cols) / cols as f64 };
-    let square = square + norm.epsilon;
-    let r = if square == 0.0 { 0.0 } else { 1.0 / square.sqrt() };
+    let r = reciprocal(square, norm.epsilon);
     for (col, value) in values.iter_mut().enumerate() {
         if single {
             *value = x(col) * r as f32 * scale(col);
