@@ -215,8 +215,8 @@ NORM_API norm_status_t norm_memory_desc_set_data_type(
  * end of the tensor; otherwise norm_unimplemented. */
 NORM_API norm_status_t norm_memory_desc_create_submemory(
         norm_memory_desc_t *memory_desc,
-        const_norm_memory_desc_t parent_memory_desc, const norm_dims_t dims,
-        const norm_dims_t offsets);
+        const_norm_memory_desc_t parent_memory_desc, const norm_dim_t *dims,
+        const norm_dim_t *offsets);
 /* Describes the same elements in the same logical order with other
  * dimensions. norm_invalid_arguments if the number of elements differs or if
  * elements would have to move. Dimensions that are merged or split must be
@@ -224,7 +224,7 @@ NORM_API norm_status_t norm_memory_desc_create_submemory(
 NORM_API norm_status_t norm_memory_desc_reshape(
         norm_memory_desc_t *out_memory_desc,
         const_norm_memory_desc_t in_memory_desc, int ndims,
-        const norm_dims_t dims);
+        const norm_dim_t *dims);
 /* Describes the same elements with reordered dimensions: dimension i becomes
  * dimension permutation[i]. An empty descriptor is norm_invalid_arguments. */
 NORM_API norm_status_t norm_memory_desc_permute_axes(
@@ -456,17 +456,17 @@ NORM_API norm_status_t norm_primitive_attr_set_scales_mask(
         norm_primitive_attr_t attr, int arg, int mask);
 /* The second form: with a data type and groups. */
 NORM_API norm_status_t norm_primitive_attr_set_scales(norm_primitive_attr_t attr,
-        int arg, int mask, int group_ndims, const norm_dims_t group_dims,
+        int arg, int mask, int group_ndims, const norm_dim_t *group_dims,
         norm_data_type_t data_type);
 /* The third form: with host scalars. */
 NORM_API norm_status_t norm_primitive_attr_set_scales_v2(
         norm_primitive_attr_t attr, int arg, int mask, int ndims,
-        const norm_dims_t group_dims, norm_data_type_t data_type,
+        const norm_dim_t *group_dims, norm_data_type_t data_type,
         int is_on_host);
 /* The fourth form: with the quantization mode. */
 NORM_API norm_status_t norm_primitive_attr_set_scales_v3(
         norm_primitive_attr_t attr, int arg, int mask, int ndims,
-        const norm_dims_t group_dims, norm_data_type_t data_type, int is_on_host,
+        const norm_dim_t *group_dims, norm_data_type_t data_type, int is_on_host,
         norm_quantization_mode_t qmode);
 /* The same for zero points, passed as argument NORM_ARG_ATTR_ZERO_POINTS | arg.
  * They are subtracted from an input before it is scaled, and added to an output
@@ -477,11 +477,11 @@ NORM_API norm_status_t norm_primitive_attr_set_zero_points_mask(
 /* The second form: with a data type and groups. */
 NORM_API norm_status_t norm_primitive_attr_set_zero_points(
         norm_primitive_attr_t attr, int arg, int mask, int group_ndims,
-        const norm_dims_t group_dims, norm_data_type_t data_type);
+        const norm_dim_t *group_dims, norm_data_type_t data_type);
 /* The third form: with host scalars. */
 NORM_API norm_status_t norm_primitive_attr_set_zero_points_v2(
         norm_primitive_attr_t attr, int arg, int mask, int ndims,
-        const norm_dims_t group_dims, norm_data_type_t data_type,
+        const norm_dim_t *group_dims, norm_data_type_t data_type,
         int is_on_host);
 
 /* Adds a residual to src before it is normalized (layer and group normalization;

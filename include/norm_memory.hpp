@@ -218,7 +218,9 @@ public:
             if (entries == static_cast<std::size_t>(ndims)) return true;
             fail(norm_invalid_arguments,
                     ("norm::memory::desc: " + std::string(name) + " has "
-                            + std::to_string(entries) + " entries, but the descriptor has "
+                            + std::to_string(entries)
+                            + (entries == 1 ? " entry, but the descriptor has "
+                                            : " entries, but the descriptor has ")
                             + std::to_string(ndims) + " dimensions")
                             .c_str());
             return false;

@@ -61,13 +61,13 @@ fn unknown_steps_are_named() {
     for (options, sentence) in [
         (
             &["--gate=f32", "--flags=MO"][..],
-            "norm_explain knows no gate: leave out --gate and its flag",
+            "--explain does not support gates: remove --gate and its flag",
         ),
         (
             &["--partial=25%", "--flags=M"],
-            "norm_explain knows no partial norm: leave out --partial",
+            "--explain does not support partial norms: remove --partial",
         ),
-        (&["--flags=G"], "norm_explain knows no given statistics: leave out the flag G"),
+        (&["--flags=G"], "--explain does not support given statistics: remove the flag G"),
     ] {
         let text = run(&[&["--explain", "--mode=R"], options, &["3x40"]].concat());
         assert!(text.contains(&format!("explain: {sentence}")), "{text}");

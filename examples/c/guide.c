@@ -27,7 +27,7 @@ enum { N = 512, C = 1024 };
 static float src[N][C], dst[N][C], diff_dst[N][C], diff_src[N][C], mean[N], variance[N];
 static float scale[C], shift[C], diff_scale[C], diff_shift[C];
 
-static norm_memory_t memory_of(norm_engine_t engine, norm_memory_desc_t desc, float *data) {
+static norm_memory_t memory_of(norm_engine_t engine, const_norm_memory_desc_t desc, float *data) {
     norm_memory_t memory;
     check(norm_memory_create(&memory, desc, engine, data));
     return memory;
@@ -66,7 +66,13 @@ int main(void) {
     norm_memory_t x = memory_of(engine, rows, src[0]), y = memory_of(engine, rows, dst[0]);
     norm_memory_t dx = memory_of(engine, rows, diff_src[0]);
     norm_memory_t dy = memory_of(engine, rows, diff_dst[0]);
-    norm_memory_t mu = memory_of(engine, stats, mean), var = memory_of(engine, stats, variance);
+    norm_memory_t mu = memory_of(engine, stats, mean);
+    /* ANCHOR: query */
+    /* It belongs to the primitive descriptor. */
+    const_norm_memory_desc_t of_variance = norm_primitive_desc_query_md(
+            forward_desc, norm_query_exec_arg_md, NORM_ARG_VARIANCE);
+    /* ANCHOR_END: query */
+    norm_memory_t var = memory_of(engine, of_variance, variance);
     norm_memory_t g = memory_of(engine, params, scale), b = memory_of(engine, params, shift);
     norm_memory_t dg = memory_of(engine, params, diff_scale);
     norm_memory_t db = memory_of(engine, params, diff_shift);

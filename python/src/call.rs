@@ -79,7 +79,7 @@ impl<'a, 'py> Call<'a, 'py> {
         let src = Tensor::read("src", if forward { FORWARD } else { BACKWARD }, src)?;
         if src.shape.is_empty() {
             return Err(PyValueError::new_err(
-                "src has no dimensions: pass an array with at least one, the last of which is normalized",
+                "src has no dimensions: pass an array with at least one; the last one is normalized",
             ));
         }
         let epsilon = epsilon as f32; // the library rejects what is not finite or negative
@@ -115,7 +115,13 @@ impl<'a, 'py> Call<'a, 'py> {
             tensor.shape.pop();
             tensor.strides.pop();
         }
-        tensor.expect_shape(self.rows(), "one element for each row of src")
+        let after_mean =
+            tensor.name == Arg::Variance.name() && !self.flags.contains(Flags::RMS_NORM);
+        let what = match after_mean {
+            true => "one element for each row of src; mean comes before it",
+            false => "one element for each row of src",
+        };
+        tensor.expect_shape(self.rows(), what)
     }
 
     /// Adds scale and shift.

@@ -310,7 +310,7 @@ impl Book {
         let Sequence { length, from, .. } = self.sequences[place];
         if count > self.shape.tokens - length {
             return Err(Error::invalid(format_args!(
-                "tokens: {tokens} after the {length} of sequence {number} are more than its {}; truncate it, or create a larger cache",
+                "tokens: {tokens} after the {length} of sequence {number} are more than its {}; append fewer, truncate it, or create a larger cache",
                 self.shape.tokens
             )));
         }

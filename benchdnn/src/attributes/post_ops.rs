@@ -156,15 +156,23 @@ fn one(text: &str) -> Result<PostOp, BadValue> {
             } else if let Some(algorithm) = EltwiseAlgorithm::named(known) {
                 eltwise(&mut pieces, algorithm)?
             } else {
-                return Err(BadValue::new(format!(
-                    "'{name}' is not a post-op: sum, dw, prelu, {} or {}",
-                    EltwiseAlgorithm::names().join(", "),
-                    BinaryAlgorithm::names().join(", ")
-                )));
+                return Err(unknown(name));
             }
         }
     };
     pieces.end().map(|()| result)
+}
+
+/// The names that begin alike, or all.
+fn unknown(name: &str) -> BadValue {
+    let names =
+        [&["sum", "dw", "prelu"][..], &EltwiseAlgorithm::names(), &BinaryAlgorithm::names()];
+    let names = names.concat();
+    let alike: Vec<&str> = names.iter().copied().filter(|known| known.starts_with(name)).collect();
+    BadValue::new(match alike.is_empty() {
+        true => format!("'{name}' is not a post-op; they are {}", names.join(", ")),
+        false => format!("'{name}' is not a post-op; write {}", alike.join(" or ")),
+    })
 }
 
 fn eltwise(pieces: &mut Pieces<'_>, algorithm: EltwiseAlgorithm) -> Result<PostOp, BadValue> {

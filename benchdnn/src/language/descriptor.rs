@@ -46,7 +46,9 @@ impl Descriptor {
             let at = pieces.match_indices('x').nth(most - 1).map_or(pieces.len(), |(at, _)| at + 1);
             let message = match dims.len() {
                 1 if *fewest == 2 => {
-                    format!("'{text}' is 1 dimension, not {fewest} to {most}; a row is 1x{text}")
+                    format!(
+                        "'{text}' is 1 dimension, not {fewest} to {most}; a row is 1x{text}, without spaces"
+                    )
                 }
                 1 => format!("'{text}' is 1 dimension, not {fewest} to {most}"),
                 count => format!("'{text}' has {count} dimensions, not {fewest} to {most}"),

@@ -10,7 +10,7 @@
 //! f(g) = s(g)             logistic   f'(g) = s(g) * (1 - s(g))        s(z) = 1/(1 + exp(-z))
 //! ```
 //!
-//! Values carry the error that f32 arithmetic may have, as in [`estimate`](super::estimate).
+//! Each value has a bound on the error of f32 arithmetic, as in [`estimate`](super::estimate).
 
 use super::estimate::{Estimate, Step};
 use super::post_ops::{EltwiseAlgorithm, logistic, ulp};

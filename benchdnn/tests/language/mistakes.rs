@@ -132,7 +132,7 @@ fn mistakes_in_arguments_are_pointed_at() {
         ),
         (
             &["4"],
-            "command line, argument 1, column 2: '4' is 1 dimension, not 2 to 5; a row is 1x4",
+            "command line, argument 1, column 2: '4' is 1 dimension, not 2 to 5; a row is 1x4, without spaces",
         ),
         (
             &["--sdpa", "8"],

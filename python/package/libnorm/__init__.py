@@ -12,6 +12,17 @@ Calls release the interpreter's lock while they compute. Do not change an array 
 uses it.
 """
 
+try:
+    from . import _libnorm as _module
+except ImportError as error:
+    if "libnorm.so" in str(error):
+        raise ImportError(
+            f"{error}: this package was built for an installed libnorm; set LD_LIBRARY_PATH to the folder of that "
+            "library, or run ldconfig if it is one of the system's"
+        ) from error
+    raise
+del _module
+
 from ._libnorm import (
     KvCache,
     __version__,

@@ -64,7 +64,7 @@ class _Options(_Gating, total=False):
     gate_input: SupportsDLPack | None
 
 class _Masks(TypedDict, total=False):
-    """What attention takes as keywords in both directions and for a cache."""
+    """Keyword arguments of attention forward, backward and over a cache."""
 
     causal: Literal["top_left", "bottom_right"] | bool | None
     window: _Window | None
@@ -76,18 +76,18 @@ class _Masks(TypedDict, total=False):
     query_offsets: SupportsDLPack | None
 
 class _OfCache(_Masks, total=False):
-    """What attention to a cache takes as keywords."""
+    """Keyword arguments of attention over a cache."""
 
     sinks: SupportsDLPack | None
 
 class _OfKeys(_Masks, total=False):
-    """What attention to arrays takes as keywords in both directions."""
+    """Keyword arguments of attention over arrays, forward and backward."""
 
     key_lengths: SupportsDLPack | None
     key_offsets: SupportsDLPack | None
 
 class _Attention(_OfKeys, total=False):
-    """What attention to arrays takes as keywords."""
+    """Keyword arguments of attention over arrays."""
 
     sinks: SupportsDLPack | None
     page_table: SupportsDLPack | None

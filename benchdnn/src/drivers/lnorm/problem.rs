@@ -369,12 +369,12 @@ impl Problem for LnormProblem {
 
     fn explained(&self) -> Result<Explained, String> {
         let unknown = [
-            (self.flags.gate(), "gate", "--gate and its flag"),
-            (self.steps.partial != Partial::Whole, "partial norm", "--partial"),
+            (self.flags.gate(), "gates", "--gate and its flag"),
+            (self.steps.partial != Partial::Whole, "partial norms", "--partial"),
             (self.flags.global_stats, "given statistics", "the flag G"),
         ];
         if let Some((_, what, option)) = unknown.into_iter().find(|(is_set, ..)| *is_set) {
-            return Err(format!("norm_explain knows no {what}: leave out {option}"));
+            return Err(format!("--explain does not support {what}: remove {option}"));
         }
         // In backward, src is the stored sum.
         let residual = self.steps.residual.filter(|_| self.direction.is_forward());
