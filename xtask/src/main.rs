@@ -31,7 +31,7 @@ Usage: cargo xtask TASK [ARGUMENTS]
           Write the parts of docs/ that come from other files: benchdnn's options and the examples
   stage   Lay out an installation in target/stage, as make does; ARGUMENTS go to cargo, after --libdir DIR
 
-CONTRIBUTING.md says what each check proves and how long it takes.";
+CONTRIBUTING.md says what each check proves.";
 
 /// One command of a task: the program, its arguments and extra environment variables.
 struct Step {
