@@ -416,6 +416,15 @@ pub enum Dependence {
         /// The word for a part in messages.
         noun: &'static str,
     },
+    /// Each row of the input is a part. The rows of the result that it is broadcast to depend on it. The unit is 1.
+    Broadcast {
+        /// The input's dimensions but the last, each that of the result or 1.
+        dims: [usize; 3],
+        /// The result's dimensions.
+        result: [usize; 4],
+        /// The word for a row of the input in messages.
+        noun: &'static str,
+    },
     /// The result is linear in the input. Element `i` of the result only depends on element `i / inner % count`.
     Linear {
         /// Neighbouring elements of the result that share an element of the input.

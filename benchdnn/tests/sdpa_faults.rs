@@ -7,9 +7,9 @@ use benchdnn::library::{self, Executor};
 use benchdnn::problem::{Data, Problem};
 use benchdnn::tensor::Layout;
 use norm_sys::{
-    NORM_ARG_ATTN_MASK, NORM_ARG_DIFF_DST, NORM_ARG_DIFF_KEYS, NORM_ARG_DST, NORM_ARG_ENTROPY,
-    NORM_ARG_KEYS, NORM_ARG_PAGE_TABLE, NORM_ARG_QUERIES, NORM_ARG_VALUES, norm_sdpa_key_lengths,
-    norm_sdpa_sinks,
+    NORM_ARG_ATTN_MASK, NORM_ARG_DIFF_ATTN_MASK, NORM_ARG_DIFF_DST, NORM_ARG_DIFF_KEYS,
+    NORM_ARG_DIFF_SINKS, NORM_ARG_DST, NORM_ARG_ENTROPY, NORM_ARG_KEYS, NORM_ARG_PAGE_TABLE,
+    NORM_ARG_QUERIES, NORM_ARG_VALUES, norm_sdpa_key_lengths, norm_sdpa_sinks,
 };
 use std::any::Any;
 
@@ -24,6 +24,8 @@ enum Fault {
     TopLeft,
     /// The gradient of keys is that of the first head of a group.
     FirstHead,
+    /// The gradients of sinks and of the mask are those of the first sequence.
+    FirstSequence,
     /// The sink is missing from the sum.
     NoSink,
     /// The entropy lacks its minus sign.
@@ -178,20 +180,21 @@ impl Execution<'_> {
         (problem, data)
     }
 
-    /// The gradient of keys of the first head of each group.
-    fn of_first_heads(problem: &SdpaProblem, mut data: Data) -> Vec<f64> {
-        let [dims, k_dims, v_dims] = &problem.dims;
-        let (sharing, size) = (dims[1] / k_dims[1], dims[2] * v_dims[3]);
+    /// A gradient to which only some heads contribute, given their indices among all.
+    fn of_heads(
+        problem: &SdpaProblem,
+        mut data: Data,
+        id: i32,
+        contributes: impl Fn(usize) -> bool,
+    ) -> Vec<f64> {
+        let size = problem.dims[0][2] * problem.dims[2][3];
         data.change(NORM_ARG_DIFF_DST, |all| {
-            for (head, values) in all.chunks_mut(size).enumerate() {
-                if head % dims[1] % sharing > 0 {
-                    values.fill(0.0);
-                }
-            }
+            let heads = all.chunks_mut(size).enumerate();
+            heads.filter(|(head, _)| !contributes(*head)).for_each(|(_, values)| values.fill(0.0));
         });
         let expected = problem.expected(&data);
-        let keys = expected.into_iter().find(|expected| expected.id == NORM_ARG_DIFF_KEYS);
-        keys.expect("a gradient of keys").values.to_vec()
+        let gradient = expected.into_iter().find(|expected| expected.id == id);
+        gradient.expect("a gradient").values.to_vec()
     }
 }
 
@@ -202,13 +205,19 @@ impl Bound for Execution<'_> {
             data.set(*id, layout.data_type.decode(&buffer.elements(layout)));
         }
         let (problem, data) = self.mistaken(data);
+        let heads = problem.dims[0][1];
         for expected in problem.expected(&data) {
             let argument = self.arguments.iter().find(|argument| argument.id == expected.id);
             let Some(Argument { layout, buffer, .. }) = argument else { continue };
             let mut values = expected.values.to_vec();
             match (self.created.fault, expected.id) {
-                (Fault::FirstHead, NORM_ARG_DIFF_KEYS) => {
-                    values = Execution::of_first_heads(&problem, data.clone());
+                (Fault::FirstHead, id @ NORM_ARG_DIFF_KEYS) => {
+                    let sharing = heads / problem.dims[1][1];
+                    let is_first = |head| head % sharing == 0;
+                    values = Execution::of_heads(&problem, data.clone(), id, is_first);
+                }
+                (Fault::FirstSequence, id @ (NORM_ARG_DIFF_SINKS | NORM_ARG_DIFF_ATTN_MASK)) => {
+                    values = Execution::of_heads(&problem, data.clone(), id, |head| head < heads);
                 }
                 (Fault::PositiveEntropy, NORM_ARG_ENTROPY) => {
                     values.iter_mut().for_each(|value| *value = -*value);
@@ -253,6 +262,7 @@ const TYPES: &str = "--dt=f32,bf16,f16";
 #[test]
 fn without_a_fault_everything_passes() {
     let both = format!("{TYPES} --dir=FWD_D,BWD_D");
+    let dims = "--mask-dims=abcd,cd,bd,c,d,ab,acd";
     let options = "--window=none,with_self:3,before_self:3 --soft-cap=0,2 --flags=,S,A,K,Q,SAKQ";
     for command in [
         format!("{TYPES} --dir=FWD_D,BWD_D --mask=none,causal_bottom_right {options} {SMALL}"),
@@ -263,6 +273,8 @@ fn without_a_fault_everything_passes() {
         "--check=grad --dir=BWD_D --mask=none,causal_bottom_right --soft-cap=0,2 \
              --flags=,S,A,K,Q 1x2x4x8:1x1x8x6:1x1x6x4"
             .to_owned(),
+        format!("--check=grad --dir=BWD_D --flags=S,SKQ {SMALL}"),
+        format!("--check=grad --dir=BWD_D --diff-mask=true --mask=buffer {dims} {SMALL}"),
     ] {
         let (status, results) = run(Fault::None, &command);
         for line in &results {
@@ -275,6 +287,7 @@ fn without_a_fault_everything_passes() {
 #[test]
 fn every_fault_fails() {
     let both = format!("{TYPES} --dir=FWD_D,BWD_D");
+    let masks = "--mask=buffer,causal_bottom_right --mask-dims=cd,bd,d,bcd";
     for (fault, command) in [
         (
             Fault::WideWindow,
@@ -284,6 +297,9 @@ fn every_fault_fails() {
         (Fault::TopLeft, format!("{both} --mask=causal_bottom_right --window=none,with_self:4")),
         (Fault::FirstHead, format!("{TYPES} --dir=BWD_D --mask=none,causal_bottom_right")),
         (Fault::FirstHead, "--check=grad --dir=BWD_D".to_owned()),
+        (Fault::FirstSequence, format!("{TYPES} --dir=BWD_D --flags=S,SKQ")),
+        (Fault::FirstSequence, "--check=grad --dir=BWD_D --flags=S,SKQ".to_owned()),
+        (Fault::FirstSequence, format!("--check=grad --dir=BWD_D --diff-mask=true {masks}")),
         (Fault::NoSink, format!("{both} --flags=S,SAKQ")),
         (Fault::PositiveEntropy, format!("{TYPES} --flags=E,SKE")),
         (Fault::AllKeys, format!("{both} --flags=K")),

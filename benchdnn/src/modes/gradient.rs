@@ -2,7 +2,7 @@
 //!
 //! `L = sum(w*dst)` with `w = diff_dst` has the gradients that backward computes. The parts of a
 //! problem (such as rows) are independent, so each has its own sum, and one direction is tried in all
-//! of them at once. Along a direction `u` the derivative is computed from four points,
+//! of them at once; if several rows share a part of an input, its sum is over them. Along a direction `u` the derivative is computed from four points,
 //!
 //! ```text
 //! D = (8*(L(x + hu) - L(x - hu)) - (L(x + 2hu) - L(x - 2hu))) / 12h
@@ -51,12 +51,28 @@ struct Parts {
     inner: usize,
     unit: Unit,
     noun: &'static str,
+    /// The dimensions of the input's parts and of a result, if the parts are broadcast to it.
+    broadcast: Option<([usize; 3], [usize; 4])>,
 }
 
 impl Parts {
-    /// The index of an element in a part of `size` elements.
+    /// The index of an element in a part of the input, with `size` elements.
     fn at(&self, part: usize, size: usize, element: usize) -> usize {
         (part / self.inner * size + element) * self.inner + part % self.inner
+    }
+
+    /// The part that an element of a result with `count` elements depends on.
+    fn owner(&self, element: usize, count: usize) -> usize {
+        let Some((dims, result)) = self.broadcast else {
+            let size = count / self.count * self.inner;
+            return element / size * self.inner + element % self.inner;
+        };
+        let (mut part, mut step, mut row) = (0, 1, element / result[3]);
+        for (dim, size) in dims.iter().zip(&result[..3]).rev() {
+            part += row % size % dim * step;
+            (step, row) = (step * dim, row / size);
+        }
+        part
     }
 }
 
@@ -176,11 +192,13 @@ impl Check<'_> {
             let claim = claim(output, &expected, &exact);
             match gradient.dependence {
                 Dependence::Parts { count, inner, unit, noun } => {
-                    let parts = Parts { count, inner, unit, noun };
-                    let size = claim.values.len() / count;
-                    for direction in directions(size) {
-                        self.along(&*prepared, gradient.input, parts, &direction, &claim)?;
-                    }
+                    let parts = Parts { count, inner, unit, noun, broadcast: None };
+                    self.all_along(&*prepared, gradient.input, parts, &claim)?;
+                }
+                Dependence::Broadcast { dims, result, noun } => {
+                    let (count, broadcast) = (dims.iter().product(), Some((dims, result)));
+                    let parts = Parts { count, inner: 1, unit: Unit::One, noun, broadcast };
+                    self.all_along(&*prepared, gradient.input, parts, &claim)?;
                 }
                 Dependence::Linear { inner, count, noun } => {
                     let owner = |element: usize| element / inner % count;
@@ -208,6 +226,18 @@ impl Check<'_> {
             Measured { weights, values, bounds }
         };
         Ok(self.gradients.results.iter().map(measured).collect())
+    }
+
+    /// Compares the derivatives of all parts along every direction.
+    fn all_along(
+        &mut self,
+        prepared: &dyn Prepared,
+        input: i32,
+        parts: Parts,
+        claim: &Claim,
+    ) -> Result<(), End> {
+        let all = directions(claim.values.len() / parts.count);
+        all.iter().try_for_each(|direction| self.along(prepared, input, parts, direction, claim))
     }
 
     /// Compares the derivatives of all parts along a direction.
@@ -304,14 +334,12 @@ impl Check<'_> {
     fn weighted(&self, results: &[Measured], parts: Parts) -> Vec<(f64, f64)> {
         let mut sums = vec![(0.0, 0.0); parts.count];
         for Measured { weights, values, bounds } in results {
-            let (size, weights) = (values.len() / parts.count, self.data.get(*weights));
-            for (part, (sum, error)) in sums.iter_mut().enumerate() {
-                // A result with weight NaN is one that backward must not read.
-                let places = (0..size).map(|i| parts.at(part, size, i));
-                for at in places.filter(|at| !weights[*at].is_nan()) {
-                    *sum += weights[at] * values[at];
-                    *error += weights[at].abs() * bounds[at];
-                }
+            // A result with weight NaN is one that backward must not read.
+            let weights = self.data.get(*weights).iter().enumerate();
+            for (at, weight) in weights.filter(|(_, weight)| !weight.is_nan()) {
+                let (sum, error) = &mut sums[parts.owner(at, values.len())];
+                *sum += weight * values[at];
+                *error += weight.abs() * bounds[at];
             }
         }
         sums

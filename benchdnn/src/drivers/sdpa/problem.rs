@@ -364,14 +364,18 @@ impl Problem for SdpaProblem {
             gradient(NORM_ARG_KEYS, NORM_ARG_DIFF_KEYS, groups, "group"),
             gradient(NORM_ARG_VALUES, NORM_ARG_DIFF_VALUES, groups, "group"),
         ];
-        // Sequences share sinks; the sums of one head are contiguous within a sequence.
-        if self.flags.sinks() && shape.sequences == 1 {
-            of.push(gradient(NORM_ARG_SINKS, NORM_ARG_DIFF_SINKS, shape.heads, "head"));
+        let broadcast = |input, output, dims: [usize; 3], noun| {
+            let result = [shape.sequences, shape.heads, shape.queries, shape.values];
+            let dependence = Dependence::Broadcast { dims, result, noun };
+            Gradient { input, output, dependence }
+        };
+        if self.flags.sinks() {
+            let dims = [1, shape.heads, 1];
+            of.push(broadcast(NORM_ARG_SINKS, NORM_ARG_DIFF_SINKS, dims, "head"));
         }
-        // Each element of a mask that is not broadcast belongs to one score.
-        let scores = [shape.sequences, shape.heads, shape.queries, shape.keys];
-        if self.diff_mask && self.mask_tensor().is_some_and(|dims| dims == scores) {
-            of.push(gradient(NORM_ARG_ATTN_MASK, NORM_ARG_DIFF_ATTN_MASK, rows, "query"));
+        if let Some([b, h, i, _]) = self.mask_tensor().filter(|_| self.diff_mask) {
+            let ids = (NORM_ARG_ATTN_MASK, NORM_ARG_DIFF_ATTN_MASK);
+            of.push(broadcast(ids.0, ids.1, [b, h, i], "row of the mask"));
         }
         Ok(Gradients {
             forward: Box::new(forward),
