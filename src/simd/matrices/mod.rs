@@ -271,7 +271,7 @@ pub(crate) unsafe fn interleave(
     }
 }
 
-/// Whether a few thousand dot products have the bits of the documented order.
+/// Whether 1024 dot products have the bits of the documented order.
 ///
 /// # Safety
 /// The process may use tiles.
