@@ -2,10 +2,9 @@
  *
  * The steps around a layer normalization: a residual, gates, a partial norm, 1 +
  * scale, rounding before the scale, and dynamic scales. Forward is compared with
- * the formula in double on every level. Also attributes, queries and refusals.
+ * the formula in double on every level. Also attributes and queries.
  */
 #include "levels.h"
-#include "refused.h"
 #include "tensor.h"
 
 #include <math.h>
@@ -230,111 +229,6 @@ static void attributes_are_kept(void) {
     MUST(norm_memory_desc_destroy(bf16));
 }
 
-/* Expects the constructor to refuse `flags` with attributes. */
-#define REFUSED_FORWARD(want, parameter, flags, attr) \
-    do { \
-        norm_primitive_desc_t pd_ = UNTOUCHED; \
-        REFUSED(want, parameter, norm_layer_normalization_forward_primitive_desc_create, \
-                (&pd_, engine, norm_forward_training, rows, rows, NULL, epsilon, flags, attr)); \
-        EXPECT(pd_ == UNTOUCHED); \
-    } while (0)
-
-static void mistakes_are_refused(void) {
-    const norm_dim_t other_dims[] = {ROWS, COLS + 1};
-    norm_memory_desc_t rows = rows_of(norm_f32), bytes = rows_of(norm_s8), other = NULL;
-    norm_primitive_attr_t attr = attributes();
-    const unsigned rms = norm_rms_norm;
-    MUST(norm_memory_desc_create_with_tag(&other, 2, other_dims, norm_f32, norm_ab));
-    INVALID("rounding", norm_primitive_attr_set_residual, (attr, rows, rows, 7));
-    INVALID("residual_desc", norm_primitive_attr_set_residual, (attr, NULL, rows, norm_residual_rounded));
-    REFUSED(norm_unimplemented, "residual_desc", norm_primitive_attr_set_residual,
-            (attr, bytes, rows, norm_residual_rounded));
-    INVALID("alg_kind", norm_primitive_attr_set_gate, (attr, rows, norm_eltwise_relu, 0));
-    INVALID("alpha", norm_primitive_attr_set_gate, (attr, rows, norm_eltwise_swish, INFINITY));
-    INVALID("elements", norm_primitive_attr_set_partial_norm, (attr, -1));
-
-    REFUSED_FORWARD(norm_invalid_arguments, "flags", rms | norm_gate_output, attr);
-    REFUSED_FORWARD(norm_invalid_arguments, "flags", rms | norm_scale_plus_one, attr);
-    REFUSED_FORWARD(norm_invalid_arguments, "flags", 1U << 30, attr);
-    MUST(norm_primitive_attr_set_gate(attr, rows, norm_eltwise_swish, 1));
-    REFUSED_FORWARD(norm_invalid_arguments, "attr", rms, attr);
-    REFUSED_FORWARD(norm_invalid_arguments, "flags", norm_gate_input | norm_gate_output, attr);
-    MUST(norm_primitive_attr_set_gate(attr, other, norm_eltwise_swish, 1));
-    REFUSED_FORWARD(norm_invalid_arguments, "gate_desc", rms | norm_gate_output, attr);
-    MUST(norm_primitive_attr_set_gate(attr, NULL, norm_alg_kind_undef, 0));
-    MUST(norm_primitive_attr_set_residual(attr, other, rows, norm_residual_rounded));
-    REFUSED_FORWARD(norm_invalid_arguments, "residual_desc", rms, attr);
-    MUST(norm_primitive_attr_set_residual(attr, rows, other, norm_residual_rounded));
-    REFUSED_FORWARD(norm_invalid_arguments, "sum_desc", rms, attr);
-    MUST(norm_primitive_attr_set_residual(attr, NULL, NULL, norm_residual_rounded));
-    MUST(norm_primitive_attr_set_partial_norm(attr, COLS + 1));
-    REFUSED_FORWARD(norm_invalid_arguments, "attr", rms, attr);
-    MUST(norm_primitive_attr_set_partial_norm(attr, COLS));
-    REFUSED_FORWARD(norm_invalid_arguments, "attr", 0, attr);
-    MUST(norm_primitive_attr_destroy(attr));
-    MUST(norm_memory_desc_destroy(other));
-    MUST(norm_memory_desc_destroy(rows));
-    MUST(norm_memory_desc_destroy(bytes));
-}
-
-static void dynamic_mistakes_are_refused(void) {
-    const norm_dims_t seven = {1, 7};
-    norm_memory_desc_t rows = rows_of(norm_f32), bytes = rows_of(norm_s8);
-    norm_primitive_attr_t attr = attributes();
-    norm_primitive_desc_t pd = UNTOUCHED;
-    INVALID("qmode", norm_primitive_attr_set_scales_v3,
-            (attr, NORM_ARG_DST, 3, 2, seven, norm_f32, 0, 9));
-    MUST(norm_primitive_attr_set_scales_v3(attr, NORM_ARG_DST, 3, 2, seven, norm_f32, 0,
-            norm_quantization_mode_dynamic_fp));
-    /* 7 does not divide 83. */
-    INVALID("attr", norm_layer_normalization_forward_primitive_desc_create,
-            (&pd, engine, norm_forward_training, rows, bytes, NULL, epsilon, 0, attr));
-    EXPECT(strstr(norm_get_last_error(), "83") && strstr(norm_get_last_error(), "7"));
-    const norm_dims_t both = {ROWS, COLS};
-    MUST(norm_primitive_attr_set_scales_v3(attr, NORM_ARG_DST, 3, 2, both, norm_f32, 0,
-            norm_quantization_mode_dynamic_fp));
-    REFUSED(norm_unimplemented, "attr", norm_layer_normalization_forward_primitive_desc_create,
-            (&pd, engine, norm_forward_training, rows, bytes, NULL, epsilon, 0, attr));
-    const norm_dims_t row = {1, COLS};
-    MUST(norm_primitive_attr_set_scales_v3(attr, NORM_ARG_DST, 3, 2, row, norm_f32, 0,
-            norm_quantization_mode_dynamic_fp));
-    REFUSED(norm_unimplemented, "dst_desc", norm_layer_normalization_forward_primitive_desc_create,
-            (&pd, engine, norm_forward_training, rows, rows, NULL, epsilon, 0, attr));
-    EXPECT(pd == UNTOUCHED);
-    MUST(norm_primitive_attr_destroy(attr));
-    MUST(norm_memory_desc_destroy(rows));
-    MUST(norm_memory_desc_destroy(bytes));
-}
-
-static void backward_mistakes_are_refused(void) {
-    norm_memory_desc_t rows = rows_of(norm_f32), half = rows_of(norm_bf16);
-    norm_primitive_attr_t attr = attributes(), none = attributes();
-    norm_primitive_desc_t hint = NULL, pd = UNTOUCHED;
-    const unsigned flags = norm_rms_norm | norm_use_scale;
-    MUST(forward(&hint, rows, rows, flags | norm_scale_plus_one, none));
-    INVALID("flags", norm_layer_normalization_backward_primitive_desc_create,
-            (&pd, engine, norm_backward, rows, rows, rows, NULL, epsilon, flags, hint, none));
-    EXPECT(strstr(norm_get_last_error(), "hint_fwd_pd was created with scale_plus_one, too"));
-    norm_primitive_desc_t softmax = NULL;
-    MUST(norm_softmax_forward_primitive_desc_create(&softmax, engine, norm_forward_training,
-            norm_softmax_accurate, rows, rows, 1, NULL));
-    INVALID("hint_fwd_pd", norm_layer_normalization_backward_primitive_desc_create,
-            (&pd, engine, norm_backward, rows, rows, rows, NULL, epsilon, flags, softmax, none));
-    MUST(norm_primitive_desc_destroy(softmax));
-    MUST(norm_primitive_attr_set_residual(attr, rows, NULL, norm_residual_rounded));
-    INVALID("attr", norm_layer_normalization_backward_primitive_desc_create,
-            (&pd, engine, norm_backward, rows, rows, rows, NULL, epsilon, flags, NULL, attr));
-    MUST(norm_primitive_attr_set_residual(attr, rows, half, norm_residual_rounded));
-    INVALID("src_desc", norm_layer_normalization_backward_primitive_desc_create,
-            (&pd, engine, norm_backward, rows, rows, rows, NULL, epsilon, flags, NULL, attr));
-    EXPECT(pd == UNTOUCHED);
-    MUST(norm_primitive_desc_destroy(hint));
-    MUST(norm_primitive_attr_destroy(attr));
-    MUST(norm_primitive_attr_destroy(none));
-    MUST(norm_memory_desc_destroy(rows));
-    MUST(norm_memory_desc_destroy(half));
-}
-
 static void run_level(void) {
     const unsigned flags = norm_rms_norm | norm_use_scale | norm_scale_plus_one;
     for (int partial = 1; partial <= COLS; partial += 41) {
@@ -361,9 +255,6 @@ int main(void) {
     for (int c = 0; c < COLS; ++c)
         scale[c] = (float)(c % 13 - 6) / 8;
     attributes_are_kept();
-    mistakes_are_refused();
-    dynamic_mistakes_are_refused();
-    backward_mistakes_are_refused();
     norm_cpu_isa_t levels[LEVELS_MAX];
     const int count = levels_here(levels);
     for (int i = 0; i < count; ++i) {

@@ -2,7 +2,8 @@
  *
  * With norm_residual_rounded, a normalization has the bits of a binary addition that is
  * followed by the normalization of its result: rows of several lengths, layer and group
- * normalization, channels first and last, on every level.
+ * normalization, channels first and last, on every level. With both roundings, src may be
+ * its own residual.
  */
 #include "levels.h"
 #include "tensor.h"
@@ -21,6 +22,7 @@ typedef struct {
     norm_format_tag_t tag;
     norm_data_type_t residual, sum;
     unsigned flags;
+    norm_residual_rounding_t rounding;
 } case_t;
 
 /* What a normalization writes. */
@@ -68,7 +70,7 @@ static void normalize(const case_t *c, const tensor_t *src, const tensor_t *resi
     MUST(norm_primitive_attr_create(&attr));
     if (residual != NULL)
         MUST(norm_primitive_attr_set_residual(
-                attr, residual->desc, out->sum.desc, norm_residual_rounded));
+                attr, residual->desc, out->sum.desc, c->rounding));
     out->dst = tensor_of(c, norm_bf16);
     norm_primitive_desc_t pd = describe(c, src, &out->dst, attr);
     const int statistics[] = {NORM_ARG_MEAN, NORM_ARG_VARIANCE};
@@ -98,7 +100,9 @@ static int same(const tensor_t *a, const tensor_t *b) {
     return a->bytes == b->bytes && memcmp(a->data, b->data, a->bytes) == 0;
 }
 
-static void compare(const case_t *c) {
+/* Compares with an addition and a normalization or, with norm_residual_exact, with a residual that
+ * has a buffer of its own. With `shared`, src is the residual. */
+static void compare(const case_t *c, int shared) {
     uint64_t state = (uint64_t)c->dims[c->ndims - 1];
     const norm_dim_t columns[] = {c->ndims == 2 ? c->dims[1] : CHANNELS};
     tensor_t src = random_tensor(c, norm_bf16, 3, &state);
@@ -107,14 +111,20 @@ static void compare(const case_t *c) {
     tensor_t shift = tensor_make(norm_f32, 1, columns, NULL, engine);
     tensor_fill_random(&scale, &state, -2, 2);
     tensor_fill_random(&shift, &state, -2, 2);
+    if (shared) memcpy(residual.data, src.data, src.bytes);
     results_t fused, apart;
     fused.sum = tensor_of(c, c->sum);
     apart.sum = tensor_of(c, c->sum);
-    normalize(c, &src, &residual, &scale, &shift, &fused);
-    add(&src, &residual, &apart.sum);
-    normalize(c, &apart.sum, NULL, &scale, &shift, &apart);
-    snprintf(expect_case, sizeof expect_case, "%d dimensions, the last %d, tag %d, flags %#x",
-            c->ndims, (int)c->dims[c->ndims - 1], (int)c->tag, c->flags);
+    normalize(c, &src, shared ? &src : &residual, &scale, &shift, &fused);
+    if (c->rounding == norm_residual_rounded) {
+        add(&src, &residual, &apart.sum);
+        normalize(c, &apart.sum, NULL, &scale, &shift, &apart);
+    } else {
+        normalize(c, &src, &residual, &scale, &shift, &apart);
+    }
+    snprintf(expect_case, sizeof expect_case,
+            "%d dimensions, the last %d, tag %d, flags %#x, rounding %#x, shared %d", c->ndims,
+            (int)c->dims[c->ndims - 1], (int)c->tag, c->flags, c->rounding, shared);
     EXPECT(same(&fused.sum, &apart.sum));
     EXPECT(same(&fused.dst, &apart.dst));
     if (!(c->flags & norm_rms_norm)) EXPECT(same(&fused.mean, &apart.mean));
@@ -126,24 +136,32 @@ static void compare(const case_t *c) {
         tensor_free(all[i]);
 }
 
+/* With residuals of the type of src. */
+static void compare_shared(case_t c) {
+    compare(&c, 0);
+    compare(&c, 1);
+    c.rounding = norm_residual_exact;
+    compare(&c, 1);
+}
+
 static void run_level(void) {
     const unsigned flags = norm_use_scale | norm_use_shift;
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; ++i) {
         for (int rms = 0; rms < 2; ++rms) {
             case_t c = {2, {ROWS, lengths[i]}, norm_ab, norm_bf16, norm_bf16,
-                    flags | (rms ? norm_rms_norm : 0)};
-            compare(&c);
+                    flags | (rms ? norm_rms_norm : 0), norm_residual_rounded};
+            compare_shared(c);
             c.residual = norm_f32;
-            compare(&c);
+            compare(&c, 0);
             c.sum = norm_f32;
-            compare(&c);
+            compare(&c, 0);
             c.residual = c.sum = norm_bf16;
             c.ndims = 3;
             c.dims[0] = SAMPLES, c.dims[1] = CHANNELS, c.dims[2] = lengths[i];
             c.tag = norm_abc;
-            compare(&c);
+            compare_shared(c);
             c.tag = norm_acb;
-            compare(&c);
+            compare_shared(c);
         }
     }
 }
