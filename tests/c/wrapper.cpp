@@ -461,6 +461,7 @@ static void callers_threads(const norm::engine &engine) {
     EXPECT(near(static_cast<float *>(pooled.get_data_handle())[0], -30 / std::sqrt(squares + 1e-5)));
 }
 
+#include "wrapper_around.h"
 #include "wrapper_elementwise.h"
 #include "wrapper_empty.h"
 #include "wrapper_gated.h"
@@ -486,6 +487,7 @@ int main() {
         group_normalization();
         rope();
         forward_and_backward(engine);
+        steps_around(engine);
         callers_threads(engine);
         explanations(engine);
     } catch (const norm::error &e) {
