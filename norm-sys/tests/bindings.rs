@@ -3,6 +3,7 @@
 //! bindgen loads libclang at run time. Without libclang the test prints that it did not compare.
 //! `NORM_BLESS=1` writes the file instead.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 fn generate() -> Option<String> {
@@ -51,24 +52,14 @@ fn bindings_match_the_header() {
     );
 }
 
-/// The constants whose values are in the range of this library's own: type and name.
-fn own_values(bindings: &str) -> Vec<(&str, &str)> {
-    let constants: Vec<(&str, &str, i64)> = bindings
-        .lines()
-        .filter_map(|line| {
-            let (name, rest) = line.strip_prefix("pub const ")?.split_once(": ")?;
-            let (kind, value) = rest.strip_suffix(';')?.split_once(" = ")?;
-            Some((kind, name, value.parse().ok()?))
-        })
-        .collect();
-    let own = 0x0100_0000;
-    // Where oneDNN has enumerators of the type, each own one is listed, otherwise their type.
-    let shared = |kind: &str| constants.iter().any(|(k, _, v)| *k == kind && (1..own).contains(v));
-    constants
-        .iter()
-        .filter(|(_, _, value)| *value >= own)
-        .map(|(kind, name, _)| if shared(kind) { (*name, *name) } else { (*kind, *name) })
-        .collect()
+/// The constants whose values are in the range of this library's own: value and name.
+fn own_values(bindings: &str) -> BTreeSet<(i64, &str)> {
+    let constants = bindings.lines().filter_map(|line| {
+        let (name, rest) = line.strip_prefix("pub const ")?.split_once(": ")?;
+        let (_, value) = rest.strip_suffix(';')?.split_once(" = ")?;
+        Some((value.parse().ok()?, name))
+    });
+    constants.filter(|(value, _)| *value >= 0x0100_0000).collect()
 }
 
 #[test]
@@ -77,10 +68,16 @@ fn own_values_are_listed() {
     let header = std::fs::read_to_string(header).expect("norm_own.h is text");
     let table = header.split("They are").nth(1).and_then(|rest| rest.split("*/").next());
     let table = table.expect("norm_own.h has a table");
-    let listed: Vec<&str> = table.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
+    let entries = table.lines().filter_map(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        let value = words.next()?.strip_prefix("0x")?;
+        Some((i64::from_str_radix(value, 16).ok()?, words.next()?))
+    });
+    let listed: BTreeSet<(i64, &str)> = entries.collect();
     let values = own_values(include_str!("../src/bindings.rs"));
-    assert!(values.len() > 50, "{values:?}");
-    for (entry, name) in values {
-        assert!(listed.contains(&entry), "norm_own.h does not list {entry}, of {name}");
-    }
+    assert!(values.len() > 75, "{values:?}");
+    let missing: Vec<_> = values.difference(&listed).collect();
+    assert!(missing.is_empty(), "add these values to the table in norm_own.h: {missing:x?}");
+    let gone: Vec<_> = listed.difference(&values).collect();
+    assert!(gone.is_empty(), "norm_own.h lists values that no header has: {gone:x?}");
 }

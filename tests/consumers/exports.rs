@@ -141,24 +141,60 @@ fn onednn_functions_are_implemented_or_listed() {
     assert!(forgotten.is_empty(), "write `fn norm_... as` each of these: {forgotten:?}");
 }
 
-/// A kind of primitive that oneDNN lacks is also in the lists of kinds.
-#[test]
-fn own_kinds_are_listed() {
-    const FIRST: i64 = 0x0100_0000;
-    let text = |path: &str| std::fs::read_to_string(root().join(path)).expect("sources are text");
+/// What oneDNN lacks: names by type. The table in norm_own.h has their values (norm-sys/tests/bindings.rs).
+fn own_names() -> Vec<(String, String)> {
     let bindings = text("norm-sys/src/bindings.rs");
-    let constant = |line: &str| -> Option<(String, i64)> {
-        let (name, value) =
-            line.strip_prefix("pub const ")?.split_once(": norm_primitive_kind_t = ")?;
-        Some((name.to_owned(), value.strip_suffix(';')?.parse().ok()?))
+    let own = |line: &str| -> Option<(String, String)> {
+        let (name, rest) = line.strip_prefix("pub const ")?.split_once(": ")?;
+        let (kind, value) = rest.strip_suffix(';')?.split_once(" = ")?;
+        (value.parse::<i64>().ok()? >= 0x0100_0000).then(|| (kind.to_owned(), name.to_owned()))
     };
-    let own = bindings.lines().filter_map(constant).filter(|(_, value)| *value >= FIRST);
-    let own: Names = own.map(|(name, _)| name).collect();
-    assert!(own.contains("norm_rope"), "only {own:?} were found");
-    for list in ["src/capi/names.rs", "include/norm_own.h", "include/norm_core.hpp"] {
-        let listed = words("norm_", &text(list));
+    bindings.lines().filter_map(own).collect()
+}
+
+fn text(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).expect("sources are text")
+}
+
+/// The text of the files of a folder whose names end so, one after another.
+fn texts(folder: &str, ending: &str) -> String {
+    let files = std::fs::read_dir(root().join(folder)).expect("the folder can be read");
+    let paths = files.map(|file| file.expect("the folder can be read").path());
+    let named = paths.filter(|path| path.to_string_lossy().ends_with(ending));
+    named.map(|path| std::fs::read_to_string(path).expect("sources are text")).collect()
+}
+
+/// Own argument ids, flags and enumerators are also in the C++ headers and in `norm-rs`, and kinds of primitives have
+/// names.
+#[test]
+fn own_values_are_in_every_interface() {
+    // C++ classes have setters or functions for the bits of these.
+    let wrapped = [
+        "norm_explanation_warning_t",
+        "norm_remedy_kind_t",
+        "norm_rope_flags_t",
+        "norm_sdpa_flags_t",
+    ];
+    let all = own_names();
+    let of = |wanted: &dyn Fn(&str) -> bool| -> Names {
+        let own = all.iter().filter(|(kind, _)| wanted(kind));
+        own.map(|(_, name)| name.clone()).collect()
+    };
+    let is_argument = |kind: &str| kind == "i32";
+    let is_kind = |kind: &str| kind == "norm_primitive_kind_t";
+    let is_flag_or_enumerator = |kind: &str| !is_argument(kind) && !wrapped.contains(&kind);
+    let lists: [(&dyn Fn(&str) -> bool, &str, String); 4] = [
+        (&is_kind, "src/capi/names.rs", text("src/capi/names.rs")),
+        (&is_flag_or_enumerator, "include/*.hpp", texts("include", ".hpp")),
+        (&is_argument, "norm-rs/src/args.rs", text("norm-rs/src/args.rs")),
+        (&is_argument, "fuzz/src/execution.rs", text("fuzz/src/execution.rs")),
+    ];
+    for (wanted, list, code) in lists {
+        let own = of(wanted);
+        assert!(own.len() > 2, "only {own:?} were found");
+        let listed = &words("norm_", &code) | &words("NORM_", &code);
         let missing: Vec<_> = own.difference(&listed).collect();
-        assert!(missing.is_empty(), "add these kinds of primitives to {list}: {missing:?}");
+        assert!(missing.is_empty(), "add these to {list}: {missing:?}");
     }
 }
 
