@@ -506,8 +506,10 @@ NORM_API norm_status_t norm_primitive_attr_set_zero_points_v2(
  *
  *   diff_src = gradient of the normalization + diff_residual_dst
  *
- * in f32, rounded once: the gradient of src and of the residual. A NULL residual_desc
- * removes the attribute. Descriptors are copied. */
+ * in f32, rounded once: the gradient of src and of the residual. With
+ * norm_residual_exact, mean and variance must be those of the f32 sum, which
+ * norm_forward_training writes; they cannot be computed from the stored sum. A NULL
+ * residual_desc removes the attribute. Descriptors are copied. */
 NORM_API norm_status_t norm_primitive_attr_set_residual(
         norm_primitive_attr_t attr, const_norm_memory_desc_t residual_desc,
         const_norm_memory_desc_t sum_desc, norm_residual_rounding_t rounding);
