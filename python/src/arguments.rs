@@ -149,6 +149,7 @@ parameters! {
     return_dst: bool, "True or False";
     return_entropy: bool, "True or False";
     return_lse: bool, "True or False";
+    return_sum: bool, "True or False";
     rms: bool, "True or False";
     rotary_dims: usize, "an even int, the elements of a head that are rotated";
     rounded: bool, "True or False";

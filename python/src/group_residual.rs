@@ -39,76 +39,95 @@ fn compute<'py>(
     PyTuple::new(py, call.run()?)
 }
 
-macro_rules! functions {
-    ($($(#[$doc:meta])* $name:ident: $training:expr;)*) => {$(
-        $(#[$doc])*
-        #[pyfunction]
-        #[pyo3(signature = (src, residual, groups, scale=None, shift=None, epsilon=1e-5, *, rms=false, exact=false,
-                            out=None, **options))]
-        #[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
-        pub(crate) fn $name<'py>(
-            src: &Bound<'py, PyAny>,
-            residual: &Bound<'py, PyAny>,
-            #[pyo3(from_py_with = arguments::groups)] groups: usize,
-            scale: Option<&Bound<'py, PyAny>>,
-            shift: Option<&Bound<'py, PyAny>>,
-            #[pyo3(from_py_with = arguments::plain_epsilon)] epsilon: f64,
-            #[pyo3(from_py_with = arguments::rms)] rms: bool,
-            #[pyo3(from_py_with = arguments::exact)] exact: bool,
-            out: Option<&Bound<'py, PyAny>>,
-            options: Option<&Bound<'py, PyDict>>,
-        ) -> PyResult<Bound<'py, PyTuple>> {
-            let keywords = &Keywords::read(options)?;
-            let common = Common { src, groups, scale, shift, epsilon, rms, keywords };
-            compute(common, (residual, exact), $training, out)
-        }
-    )*};
+/// Group normalization of the sum of an array and a residual, in one pass.
+///
+///     sum = src + residual
+///     dst = group_norm(sum, groups, scale, shift, epsilon)
+///
+/// Parameters
+/// ----------
+/// src : array of shape (N, C, ...), 2 to 5 dimensions
+///     float32, bfloat16 or float16; any non-negative strides.
+/// residual : array of the shape of src
+///     float32, bfloat16 or float16; may differ from src.
+/// groups, scale, shift, epsilon, rms, options
+///     As for group_norm.
+/// exact : bool
+///     Normalize the float32 sum. By default the sum is normalized as stored, with the same bits as an
+///     addition followed by group_norm.
+/// return_sum : bool
+///     Without it the sum is not stored, and the result is dst alone, with the same bits.
+/// out : tuple (dst, sum), optional
+///     Where to write the results; None for a new array. Pass residual itself for sum to update it in
+///     place. An array, for dst, if return_sum is False.
+///
+/// Returns
+/// -------
+/// (dst, sum), or dst
+///     dst has the element type of src, sum that of residual.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
+#[pyfunction]
+#[pyo3(signature = (src, residual, groups, scale=None, shift=None, epsilon=1e-5, *, rms=false, exact=false,
+                    return_sum=true, out=None, **options))]
+#[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
+pub(crate) fn add_group_norm<'py>(
+    src: &Bound<'py, PyAny>,
+    residual: &Bound<'py, PyAny>,
+    #[pyo3(from_py_with = arguments::groups)] groups: usize,
+    scale: Option<&Bound<'py, PyAny>>,
+    shift: Option<&Bound<'py, PyAny>>,
+    #[pyo3(from_py_with = arguments::plain_epsilon)] epsilon: f64,
+    #[pyo3(from_py_with = arguments::rms)] rms: bool,
+    #[pyo3(from_py_with = arguments::exact)] exact: bool,
+    #[pyo3(from_py_with = arguments::return_sum)] return_sum: bool,
+    out: Option<&Bound<'py, PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let keywords = &Keywords::read(options)?;
+    let common = Common { src, groups, scale, shift, epsilon, rms, keywords };
+    if return_sum {
+        return compute(common, (residual, exact), false, out).map(Bound::into_any);
+    }
+    let mut call = common.call(PropKind::ForwardInference, Flags::NONE)?;
+    call.residual(residual, exact)?;
+    call.output(Arg::Dst, "out", out)?;
+    Ok(call.run()?.remove(0))
 }
 
-functions! {
-    /// Group normalization of the sum of an array and a residual, in one pass.
-    ///
-    ///     sum = src + residual
-    ///     dst = group_norm(sum, groups, scale, shift, epsilon)
-    ///
-    /// Parameters
-    /// ----------
-    /// src : array of shape (N, C, ...), 2 to 5 dimensions
-    ///     float32, bfloat16 or float16; any non-negative strides.
-    /// residual : array of the shape of src
-    ///     float32, bfloat16 or float16; may differ from src.
-    /// groups, scale, shift, epsilon, rms, options
-    ///     As for group_norm.
-    /// exact : bool
-    ///     Normalize the float32 sum. By default the sum is normalized as stored, with the same bits as an
-    ///     addition followed by group_norm.
-    /// out : tuple (dst, sum), optional
-    ///     Where to write the results; None for a new array. Pass residual itself for sum to update it in
-    ///     place.
-    ///
-    /// Returns
-    /// -------
-    /// (dst, sum)
-    ///     dst has the element type of src, sum that of residual.
-    ///
-    /// Raises
-    /// ------
-    /// TypeError, ValueError
-    ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
-    add_group_norm: false;
-
-    /// add_group_norm that also returns the statistics for group_norm_backward, whose src is the sum.
-    ///
-    /// Parameters are those of add_group_norm.
-    ///
-    /// Returns
-    /// -------
-    /// (dst, sum, mean, variance), with rms (dst, sum, variance)
-    ///     mean and variance are float32 of shape (N, groups). out is a tuple of the same.
-    ///
-    /// Raises
-    /// ------
-    /// TypeError, ValueError
-    ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
-    add_group_norm_training: true;
+/// add_group_norm that also returns the statistics for group_norm_backward, whose src is the sum.
+///
+/// Parameters are those of add_group_norm, without return_sum: the gradient is computed from the sum.
+///
+/// Returns
+/// -------
+/// (dst, sum, mean, variance), with rms (dst, sum, variance)
+///     mean and variance are float32 of shape (N, groups). out is a tuple of the same.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
+#[pyfunction]
+#[pyo3(signature = (src, residual, groups, scale=None, shift=None, epsilon=1e-5, *, rms=false, exact=false,
+                    out=None, **options))]
+#[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
+pub(crate) fn add_group_norm_training<'py>(
+    src: &Bound<'py, PyAny>,
+    residual: &Bound<'py, PyAny>,
+    #[pyo3(from_py_with = arguments::groups)] groups: usize,
+    scale: Option<&Bound<'py, PyAny>>,
+    shift: Option<&Bound<'py, PyAny>>,
+    #[pyo3(from_py_with = arguments::plain_epsilon)] epsilon: f64,
+    #[pyo3(from_py_with = arguments::rms)] rms: bool,
+    #[pyo3(from_py_with = arguments::exact)] exact: bool,
+    out: Option<&Bound<'py, PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let keywords = &Keywords::read(options)?;
+    let common = Common { src, groups, scale, shift, epsilon, rms, keywords };
+    compute(common, (residual, exact), true, out)
 }

@@ -102,8 +102,12 @@ pub(crate) const KEYWORDS: &[(&[&str], &[Meaning])] = &[
     (
         &["residual", "res", "skip"],
         &[
+            is("residual"),
             say("norm_backward", "pass the sum as src, and the gradient of the sum as diff_sum"),
-            say("group_norm_quantized", "there is none: add it to src before the call"),
+            say(
+                "group_norm_quantized",
+                "use add_group_norm_quantized(src, residual, ...), which also returns the sum",
+            ),
             say(
                 "layer_norm_quantized",
                 "use add_layer_norm_quantized(src, residual, ...), which also returns the sum",
@@ -117,7 +121,6 @@ pub(crate) const KEYWORDS: &[(&[&str], &[Meaning])] = &[
                 "use add_group_norm_training(src, residual, ...), which also returns the sum",
             ),
             say("group_norm", "use add_group_norm(src, residual, ...), which also returns the sum"),
-            is("residual"),
             say(
                 "layer_norm_training",
                 "use add_layer_norm_training(src, residual, ...), which also returns the sum",
@@ -132,11 +135,15 @@ pub(crate) const KEYWORDS: &[(&[&str], &[Meaning])] = &[
     ),
     (&["diff_residual", "grad_residual", "dresidual", "diff_residual_dst"], &[is("diff_sum")]),
     (
-        &["prenorm", "return_residual", "residual_in_fp32"],
-        &[say(
-            "norm",
-            "the functions whose names begin with add_ always return the sum, in the type of residual",
-        )],
+        &["prenorm", "return_residual"],
+        &[
+            is("return_sum"),
+            say("norm", "the functions whose names begin with add_ return the sum with a residual"),
+        ],
+    ),
+    (
+        &["residual_in_fp32"],
+        &[say("norm", "the sum with a residual has the type of residual, such as float32")],
     ),
     (&["z"], &[is("gate")]),
     (
@@ -168,7 +175,7 @@ pub(crate) const KEYWORDS: &[(&[&str], &[Meaning])] = &[
     ),
     (&["use_dst", "use_dst_for_bwd"], &[is("from_dst")]),
     (&["cond", "src2", "where", "mask"], &[is("condition")]),
-    (&["negative_slope", "slope"], &[is("alpha")]),
+    (&["negative_slope", "slope"], &[is_in("eltwise", "alpha"), is_in("gated", "alpha")]),
     (&["min", "min_val", "min_value", "a_min"], &[is_in("eltwise", "alpha"), is("min_window")]),
     (&["max", "max_val", "max_value", "a_max"], &[is_in("eltwise", "beta"), is("max_window")]),
     (&["exponent"], &[is_in("eltwise", "beta")]),

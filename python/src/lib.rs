@@ -80,8 +80,8 @@ mod _libnorm {
     };
     #[pymodule_export]
     use crate::quantized::{
-        add_layer_norm_quantized, add_rms_norm_quantized, group_norm_quantized,
-        layer_norm_quantized, rms_norm_quantized,
+        add_group_norm_quantized, add_layer_norm_quantized, add_rms_norm_quantized,
+        group_norm_quantized, layer_norm_quantized, rms_norm_quantized,
     };
     #[pymodule_export]
     use crate::residual::{

@@ -128,8 +128,9 @@ impl<'py> Gradients<'_, 'py> {
 /// options
 ///     gate : array of the shape of src (float32, bfloat16 or float16); the result is multiplied by silu(gate).
 ///     gate_input : likewise; src * silu(gate_input) is normalized. gating : "silu" (default) or "sigmoid", the
-///     function of the gate. scale_plus_one : bool; use 1 + scale, added in float32, instead of scale.
-///     round_before_scale : bool; the normalized value is rounded to the type of src before scale and shift.
+///     function of the gate. alpha : float; silu(g) is g * sigmoid(alpha * g), with 1 by default. scale_plus_one :
+///     bool; use 1 + scale, added in float32, instead of scale. round_before_scale : bool; the normalized value is
+///     rounded to the type of src before scale and shift.
 ///
 /// Returns
 /// -------
@@ -193,8 +194,9 @@ pub(crate) fn layer_norm<'py>(
 /// options
 ///     gate : array of the shape of src (float32, bfloat16 or float16); the result is multiplied by silu(gate).
 ///     gate_input : likewise; src * silu(gate_input) is normalized. gating : "silu" (default) or "sigmoid", the
-///     function of the gate. scale_plus_one : bool; use 1 + scale, added in float32, instead of scale.
-///     round_before_scale : bool; the normalized value is rounded to the type of src before scale and shift.
+///     function of the gate. alpha : float; silu(g) is g * sigmoid(alpha * g), with 1 by default. scale_plus_one :
+///     bool; use 1 + scale, added in float32, instead of scale. round_before_scale : bool; the normalized value is
+///     rounded to the type of src before scale and shift.
 ///     partial : int; the mean square is taken over this many first elements of the row.
 ///
 /// Returns

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::arguments::convert;
+use crate::arguments::{self, convert};
 use crate::elementwise::named;
 
 const SILU: Gating = Gating::Swish(1.0);
@@ -67,21 +67,37 @@ pub(crate) struct Keywords<'py> {
 }
 
 /// The names of all options.
-pub(crate) const NAMES: [&str; 6] =
-    ["gate", "gate_input", "gating", "scale_plus_one", "round_before_scale", "partial"];
+pub(crate) const NAMES: [&str; 7] =
+    ["gate", "gate_input", "gating", "alpha", "scale_plus_one", "round_before_scale", "partial"];
 
 impl<'py> Keywords<'py> {
     pub(crate) fn read(given: Option<&Bound<'py, PyDict>>) -> PyResult<Self> {
         let mut keywords = Self { flags: Flags::NONE, options: Options::NONE, gate: None };
+        let mut alpha = None;
         for (name, value) in given.into_iter().flat_map(|given| given.iter()) {
             let name = name.cast_into::<PyString>()?;
-            keywords.set(name.to_str()?, value)?;
+            match name.to_str()? {
+                "alpha" => alpha = arguments::alpha(&value)?,
+                name => keywords.set(name, value)?,
+            }
         }
         let has = |name| given.is_some_and(|given| given.contains(name).unwrap_or(false));
-        if has("gating") && !has("gate") && !has("gate_input") {
-            return Err(PyValueError::new_err(
-                "gating is given, but no gate: pass the array as gate or gate_input, or leave gating out",
-            ));
+        let gated = has("gate") || has("gate_input");
+        if let Some(name) = ["gating", "alpha"].into_iter().find(|name| has(*name) && !gated) {
+            return Err(PyValueError::new_err(format!(
+                "{name} is given, but no gate: pass the array as gate or gate_input, or leave {name} out"
+            )));
+        }
+        match (alpha, keywords.options.gating) {
+            (None, _) => {}
+            (Some(alpha), Gating::Swish(_)) => {
+                keywords.options.gating = Gating::Swish(alpha as f32);
+            }
+            _ => {
+                return Err(PyValueError::new_err(
+                    "alpha is given, but the sigmoid of a gate has none: leave it out, or pass gating=\"silu\"",
+                ));
+            }
         }
         Ok(keywords)
     }

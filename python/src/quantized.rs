@@ -3,6 +3,7 @@
 use norm_rs::DataType;
 use norm_rs::layer_normalization::Flags;
 use norm_rs::primitive::{Arg, PropKind};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -41,7 +42,7 @@ macro_rules! sums {
         $(#[$doc])*
         #[pyfunction]
         #[pyo3(signature = (src, residual, scale=None, shift=None, epsilon=1e-5, *, exact=false, out, sum=None,
-                            group=None, scales=None, **options))]
+                            return_sum=true, group=None, scales=None, **options))]
         #[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
         pub(crate) fn $name<'py>(
             src: &Bound<'py, PyAny>,
@@ -52,23 +53,35 @@ macro_rules! sums {
             #[pyo3(from_py_with = arguments::exact)] exact: bool,
             out: &Bound<'py, PyAny>,
             sum: Option<&Bound<'py, PyAny>>,
+            #[pyo3(from_py_with = arguments::return_sum)] return_sum: bool,
             #[pyo3(from_py_with = arguments::group)] group: Option<usize>,
             scales: Option<&Bound<'py, PyAny>>,
             options: Option<&Bound<'py, PyDict>>,
         ) -> PyResult<Bound<'py, PyTuple>> {
             let keywords = &Keywords::read(options)?;
             let common = Common { flags: $flags, src, scale, shift, epsilon, keywords };
-            let residual = Some(Residual { residual, exact, sum });
+            let residual = Some(Residual { residual, exact, sum: place(sum, return_sum)? });
             Quantized { out, group, scales, residual }.compute(common)
         }
     )*};
 }
 
-/// A residual, how it is added, and where the sum goes.
+/// A residual, how it is added, and where the sum goes, unless it is not stored.
 struct Residual<'a, 'py> {
     residual: &'a Bound<'py, PyAny>,
     exact: bool,
-    sum: Given<'a, 'py>,
+    sum: Option<Given<'a, 'py>>,
+}
+
+/// Where the sum goes.
+fn place<'a, 'py>(sum: Given<'a, 'py>, return_sum: bool) -> PyResult<Option<Given<'a, 'py>>> {
+    match (sum, return_sum) {
+        (Some(_), false) => Err(PyValueError::new_err(
+            "sum is given, but return_sum is False: leave one of them out",
+        )),
+        (sum, true) => Ok(Some(sum)),
+        (None, false) => Ok(None),
+    }
 }
 
 /// The results.
@@ -88,8 +101,8 @@ impl<'py> Quantized<'_, 'py> {
             call.residual(of.residual, of.exact)?;
         }
         call.output(Arg::Dst, "out", Some(self.out))?;
-        if let Some(of) = &self.residual {
-            call.output(Arg::ResidualDst, "sum", of.sum)?;
+        if let Some(sum) = self.residual.and_then(|of| of.sum) {
+            call.output(Arg::ResidualDst, "sum", sum)?;
         }
         call.output(Arg::DstScale, "scales", self.scales)?;
         if Tensor::read_output("out", QUANTIZED, self.out)?.data_type == DataType::U8 {
@@ -175,11 +188,13 @@ sums! {
     ///     As for layer_norm_quantized.
     /// sum : array of shape (..., C), optional
     ///     Where to write the sum; pass residual itself to update it in place.
+    /// return_sum : bool
+    ///     Without it the sum is not stored, and there is none among the results.
     ///
     /// Returns
     /// -------
-    /// (out, sum, scales)
-    ///     With uint8 there is a fourth element, zero points.
+    /// (out, sum, scales), or (out, scales)
+    ///     With uint8 there is a further element, zero points.
     ///
     /// Raises
     /// ------
@@ -200,11 +215,13 @@ sums! {
     ///     As for rms_norm_quantized.
     /// sum : array of shape (..., C), optional
     ///     Where to write the sum; pass residual itself to update it in place.
+    /// return_sum : bool
+    ///     Without it the sum is not stored, and there is none among the results.
     ///
     /// Returns
     /// -------
-    /// (out, sum, scales)
-    ///     With uint8 there is a fourth element, zero points.
+    /// (out, sum, scales), or (out, scales)
+    ///     With uint8 there is a further element, zero points.
     ///
     /// Raises
     /// ------
@@ -259,12 +276,79 @@ pub(crate) fn group_norm_quantized<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let keywords = &Keywords::read(options)?;
     let common = group_call::Common { src, groups, scale, shift, epsilon, rms, keywords };
+    quantize_groups(common, None, (out, group, scales))
+}
+
+/// Group normalization of the sum of an array and a residual, quantized, in one pass.
+///
+///     sum = src + residual
+///     out, scales = group_norm_quantized(sum, groups, scale, shift, epsilon)
+///
+/// Parameters
+/// ----------
+/// src, residual, groups, scale, shift, epsilon, rms, exact, options
+///     As for add_group_norm.
+/// out, group, scales
+///     As for group_norm_quantized.
+/// sum : array of the shape of src, optional
+///     Where to write the sum; pass residual itself to update it in place.
+/// return_sum : bool
+///     Without it the sum is not stored, and there is none among the results.
+///
+/// Returns
+/// -------
+/// (out, sum, scales), or (out, scales)
+///     With uint8 there is a further element, zero points.
+///
+/// Raises
+/// ------
+/// TypeError, ValueError
+///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
+#[pyfunction]
+#[pyo3(signature = (src, residual, groups, scale=None, shift=None, epsilon=1e-5, *, rms=false, exact=false, out,
+                    sum=None, return_sum=true, group=None, scales=None, **options))]
+#[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
+pub(crate) fn add_group_norm_quantized<'py>(
+    src: &Bound<'py, PyAny>,
+    residual: &Bound<'py, PyAny>,
+    #[pyo3(from_py_with = arguments::groups)] groups: usize,
+    scale: Option<&Bound<'py, PyAny>>,
+    shift: Option<&Bound<'py, PyAny>>,
+    #[pyo3(from_py_with = arguments::plain_epsilon)] epsilon: f64,
+    #[pyo3(from_py_with = arguments::rms)] rms: bool,
+    #[pyo3(from_py_with = arguments::exact)] exact: bool,
+    out: &Bound<'py, PyAny>,
+    sum: Option<&Bound<'py, PyAny>>,
+    #[pyo3(from_py_with = arguments::return_sum)] return_sum: bool,
+    #[pyo3(from_py_with = arguments::group)] group: Option<usize>,
+    scales: Option<&Bound<'py, PyAny>>,
+    options: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let keywords = &Keywords::read(options)?;
+    let common = group_call::Common { src, groups, scale, shift, epsilon, rms, keywords };
+    let residual = Residual { residual, exact, sum: place(sum, return_sum)? };
+    quantize_groups(common, Some(residual), (out, group, scales))
+}
+
+/// out, the sum with a residual, scales and zero points of a group normalization.
+fn quantize_groups<'py>(
+    common: group_call::Common<'_, 'py>,
+    residual: Option<Residual<'_, 'py>>,
+    (out, group, scales): (&Bound<'py, PyAny>, Option<usize>, Given<'_, 'py>),
+) -> PyResult<Bound<'py, PyTuple>> {
+    let py = common.src.py();
     let mut call = common.call(PropKind::ForwardInference, Flags::NONE)?;
     call.quantize(group)?;
+    if let Some(of) = &residual {
+        call.residual(of.residual, of.exact)?;
+    }
     call.output(Arg::Dst, "out", Some(out))?;
+    if let Some(sum) = residual.and_then(|of| of.sum) {
+        call.output(Arg::ResidualDst, "sum", sum)?;
+    }
     call.output(Arg::DstScale, "scales", scales)?;
     if call.has_zero_points() {
         call.output(Arg::DstZeroPoint, "zero_points", None)?;
     }
-    PyTuple::new(src.py(), call.run()?)
+    PyTuple::new(py, call.run()?)
 }

@@ -40,6 +40,14 @@ impl<'py> Sum<'_, 'py> {
         PyTuple::new(py, call.run()?)
     }
 
+    /// dst alone: the sum is not stored.
+    fn compute_dst(self, common: Common<'_, 'py>) -> PyResult<Bound<'py, PyAny>> {
+        let mut call = common.call(PropKind::ForwardInference, Flags::NONE)?;
+        call.residual(self.residual, self.exact)?;
+        call.output(Arg::Dst, "out", self.out)?;
+        Ok(call.run()?.remove(0))
+    }
+
     fn outs(&self, statistics: usize) -> PyResult<[Option<Bound<'py, PyAny>>; 4]> {
         match statistics {
             0 => outs(self.out, "dst, sum").map(|[dst, sum]| [dst, sum, None, None]),
@@ -49,8 +57,38 @@ impl<'py> Sum<'_, 'py> {
     }
 }
 
-macro_rules! functions {
-    ($($(#[$doc:meta])* $name:ident: $flags:expr, $training:expr;)*) => {$(
+macro_rules! inference {
+    ($($(#[$doc:meta])* $name:ident: $flags:expr;)*) => {$(
+        $(#[$doc])*
+        #[pyfunction]
+        #[pyo3(signature = (src, residual, scale=None, shift=None, epsilon=1e-5, *, exact=false, return_sum=true,
+                            out=None, **options))]
+        #[expect(clippy::too_many_arguments, reason = "the parameters of the Python function")]
+        pub(crate) fn $name<'py>(
+            src: &Bound<'py, PyAny>,
+            residual: &Bound<'py, PyAny>,
+            scale: Option<&Bound<'py, PyAny>>,
+            shift: Option<&Bound<'py, PyAny>>,
+            #[pyo3(from_py_with = arguments::epsilon)] epsilon: f64,
+            #[pyo3(from_py_with = arguments::exact)] exact: bool,
+            #[pyo3(from_py_with = arguments::return_sum)] return_sum: bool,
+            out: Option<&Bound<'py, PyAny>>,
+            options: Option<&Bound<'py, PyDict>>,
+        ) -> PyResult<Bound<'py, PyAny>> {
+            let keywords = &Keywords::read(options)?;
+            let common = Common { flags: $flags, src, scale, shift, epsilon, keywords };
+            let sum = Sum { residual, exact, out };
+            if return_sum {
+                sum.compute(common, false).map(Bound::into_any)
+            } else {
+                sum.compute_dst(common)
+            }
+        }
+    )*};
+}
+
+macro_rules! training {
+    ($($(#[$doc:meta])* $name:ident: $flags:expr;)*) => {$(
         $(#[$doc])*
         #[pyfunction]
         #[pyo3(signature = (src, residual, scale=None, shift=None, epsilon=1e-5, *, exact=false, out=None,
@@ -68,12 +106,12 @@ macro_rules! functions {
         ) -> PyResult<Bound<'py, PyTuple>> {
             let keywords = &Keywords::read(options)?;
             let common = Common { flags: $flags, src, scale, shift, epsilon, keywords };
-            Sum { residual, exact, out }.compute(common, $training)
+            Sum { residual, exact, out }.compute(common, true)
         }
     )*};
 }
 
-functions! {
+inference! {
     /// Layer normalization of the sum of an array and a residual, in one pass.
     ///
     ///     sum = src + residual
@@ -91,20 +129,22 @@ functions! {
     /// exact : bool
     ///     Normalize the float32 sum. By default the sum is normalized as stored, with the same bits as an
     ///     addition followed by layer_norm.
+    /// return_sum : bool
+    ///     Without it the sum is not stored, and the result is dst alone, with the same bits.
     /// out : tuple (dst, sum), optional
     ///     Where to write the results; None for a new array. Pass residual itself for sum to update it in
-    ///     place.
+    ///     place. An array, for dst, if return_sum is False.
     ///
     /// Returns
     /// -------
-    /// (dst, sum)
+    /// (dst, sum), or dst
     ///     dst has the element type of src, sum that of residual.
     ///
     /// Raises
     /// ------
     /// TypeError, ValueError
     ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
-    add_layer_norm: Flags::NONE, false;
+    add_layer_norm: Flags::NONE;
 
     /// RMS normalization of the sum of an array and a residual, in one pass.
     ///
@@ -123,24 +163,28 @@ functions! {
     /// exact : bool
     ///     Normalize the float32 sum. By default the sum is normalized as stored, with the same bits as an
     ///     addition followed by rms_norm.
+    /// return_sum : bool
+    ///     Without it the sum is not stored, and the result is dst alone, with the same bits.
     /// out : tuple (dst, sum), optional
     ///     Where to write the results; None for a new array. Pass residual itself for sum to update it in
-    ///     place.
+    ///     place. An array, for dst, if return_sum is False.
     ///
     /// Returns
     /// -------
-    /// (dst, sum)
+    /// (dst, sum), or dst
     ///     dst has the element type of src, sum that of residual.
     ///
     /// Raises
     /// ------
     /// TypeError, ValueError
     ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
-    add_rms_norm: Flags::RMS_NORM, false;
+    add_rms_norm: Flags::RMS_NORM;
+}
 
+training! {
     /// add_layer_norm that also returns the statistics for layer_norm_backward, whose src is the sum.
     ///
-    /// Parameters are those of add_layer_norm.
+    /// Parameters are those of add_layer_norm, without return_sum: the gradient is computed from the sum.
     ///
     /// Returns
     /// -------
@@ -151,11 +195,11 @@ functions! {
     /// ------
     /// TypeError, ValueError
     ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
-    add_layer_norm_training: Flags::NONE, true;
+    add_layer_norm_training: Flags::NONE;
 
     /// add_rms_norm that also returns the statistics for rms_norm_backward, whose src is the sum.
     ///
-    /// Parameters are those of add_rms_norm.
+    /// Parameters are those of add_rms_norm, without return_sum: the gradient is computed from the sum.
     ///
     /// Returns
     /// -------
@@ -166,5 +210,5 @@ functions! {
     /// ------
     /// TypeError, ValueError
     ///     An argument is not an array, or has the wrong element type, shape or layout. Nothing is written.
-    add_rms_norm_training: Flags::RMS_NORM, true;
+    add_rms_norm_training: Flags::RMS_NORM;
 }

@@ -29,12 +29,17 @@ def f64(array):
     return np.asarray(array, dtype=np.float64)
 
 
-def silu(g):
-    return f64(g) / (1 + np.exp(-f64(g)))
+def silu(g, alpha=1.0):
+    return f64(g) / (1 + np.exp(-alpha * f64(g)))
 
 
 def sigmoid(g):
     return 1 / (1 + np.exp(-f64(g)))
+
+
+def silu_slope(g, alpha=1.0):
+    s = sigmoid(alpha * f64(g))
+    return s * (1 + alpha * f64(g) * (1 - s))
 
 
 def backward(rms, dy, x, statistics, scale=None, shift=None, **options):
@@ -66,6 +71,18 @@ def test_exact_residual(rms):
 
 
 @pytest.mark.parametrize("rms", [False, True])
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("stream", ["float32", "bfloat16"])
+def test_a_sum_that_is_not_stored(rms, exact, stream):
+    x, residual = data(SHAPE, "bfloat16"), data(SHAPE, stream, 1)
+    expected, _ = ADD[rms](x, residual, SCALE, SHIFT, EPSILON, exact=exact)
+    dst = ADD[rms](x, residual, SCALE, SHIFT, EPSILON, exact=exact, return_sum=False)
+    assert dst.dtype == x.dtype and dst.tobytes() == expected.tobytes()
+    assert ADD[rms](x, residual, SCALE, SHIFT, EPSILON, exact=exact, return_sum=False, out=x) is x
+    assert x.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("rms", [False, True])
 def test_residual_in_place(rms):
     stream, dst = Y.copy(), np.empty_like(X)
     returned = ADD[rms](X, stream, SCALE, out=(dst, stream))
@@ -94,35 +111,37 @@ def test_gate_of_the_result(rms, gating, function):
     y = NORM[rms](X, SCALE, SHIFT, EPSILON, gate=G, gating=gating)
     expected, terms = reference.forward(X, SCALE, SHIFT, EPSILON, rms)
     close(y, expected * function(G), (terms + np.abs(expected)) * np.abs(function(G)) * 4)
+    if function is silu:
+        y = NORM[rms](X, SCALE, SHIFT, EPSILON, gate=G, gating=gating, alpha=1.702)
+        close(y, expected * silu(G, 1.702), (terms + np.abs(expected)) * np.abs(silu(G, 1.702)) * 4)
 
 
 @pytest.mark.parametrize("rms", [False, True])
-def test_gate_of_what_is_normalized(rms):
-    y = NORM[rms](X, SCALE, SHIFT, EPSILON, gate_input=G)
-    product = f64(X) * silu(G)
+@pytest.mark.parametrize("alpha", [1.0, 1.702, -0.5])
+def test_gate_of_what_is_normalized(rms, alpha):
+    y = NORM[rms](X, SCALE, SHIFT, EPSILON, gate_input=G, alpha=alpha)
+    product = f64(X) * silu(G, alpha)
     expected, terms = reference.forward(product, SCALE, SHIFT, EPSILON, rms)
     close(y, expected, terms * 4)
 
 
 @pytest.mark.parametrize("rms", [False, True])
 @pytest.mark.parametrize("place", ["gate", "gate_input"])
-def test_gradient_of_a_gate(rms, place):
-    _, *statistics = TRAINING[rms](X, SCALE, SHIFT, EPSILON, **{place: G})
-    got = backward(rms, DY, X, statistics, SCALE, SHIFT, **{place: G})
+@pytest.mark.parametrize("alpha", [1.0, 1.702])
+def test_gradient_of_a_gate(rms, place, alpha):
+    options = {place: G, "alpha": alpha}
+    _, *statistics = TRAINING[rms](X, SCALE, SHIFT, EPSILON, **options)
+    got = backward(rms, DY, X, statistics, SCALE, SHIFT, **options)
     assert len(got) == 4
-    derived = sigmoid(G) * (1 + f64(G) * (1 - sigmoid(G)))
+    factor = silu(G, alpha)
     mean = 0 if rms else statistics[0]
     if place == "gate":
         normalized, _ = reference.forward(X, SCALE, SHIFT, EPSILON, rms)
-        (dx, terms), *_ = reference.backward(
-            f64(DY) * silu(G), X, mean, statistics[-1], SCALE, EPSILON, rms
-        )
-        dgate = f64(DY) * normalized * derived
+        (dx, terms), *_ = reference.backward(f64(DY) * factor, X, mean, statistics[-1], SCALE, EPSILON, rms)
+        dgate = f64(DY) * normalized * silu_slope(G, alpha)
     else:
-        (du, terms), *_ = reference.backward(
-            DY, f64(X) * silu(G), mean, statistics[-1], SCALE, EPSILON, rms
-        )
-        dx, dgate = du * silu(G), du * f64(X) * derived
+        (du, terms), *_ = reference.backward(DY, f64(X) * factor, mean, statistics[-1], SCALE, EPSILON, rms)
+        dx, dgate = du * factor, du * f64(X) * silu_slope(G, alpha)
     assert np.allclose(got[0], dx, rtol=1e-5, atol=1e-5 * np.max(terms))
     assert np.allclose(got[3], dgate, rtol=1e-5, atol=1e-5 * np.max(np.abs(dgate)))
 
@@ -246,6 +265,11 @@ def test_errors():
     refused(ValueError, words, libnorm.rms_norm, X, gate=G, gate_input=G)
     refused(ValueError, ["gating", "silu", "sigmoid"], libnorm.rms_norm, X, gate=G, gating="gelu")
     refused(ValueError, ["gate", "(5, 40)", "(3, 5, 40)", "src"], libnorm.rms_norm, X, gate=G[0])
+    refused(ValueError, ["alpha is given, but no gate: pass the array as gate"], libnorm.rms_norm, X, alpha=2.0)
+    words = ["alpha is given, but the sigmoid of a gate has none: leave it out"]
+    refused(ValueError, words, libnorm.rms_norm, X, gate=G, gating="sigmoid", alpha=2.0)
+    refused(ValueError, ["alpha is 1e40, more than float32 can hold"], libnorm.rms_norm, X, gate=G, alpha=1e40)
+    refused(ValueError, ["alpha"], libnorm.rms_norm, X, gate=G, alpha=float("nan"))
     refused(TypeError, ["gate", "float64"], libnorm.rms_norm, X, gate=f64(G))
     refused(ValueError, ["partial is 0"], libnorm.rms_norm, X, partial=0)
     refused(ValueError, ["partial is 41", "40"], libnorm.rms_norm, X, partial=41)
@@ -253,6 +277,9 @@ def test_errors():
     refused(ValueError, ["residual", "(3, 5)", "src"], libnorm.add_rms_norm, X, X[..., 0])
     words = ["out must be a tuple (dst, sum)"]
     refused(TypeError, words, libnorm.add_rms_norm, X, Y, out=np.empty_like(X))
+    refused(TypeError, ["out", "tuple"], libnorm.add_rms_norm, X, Y, return_sum=False, out=(None, None))
+    words = ["add_rms_norm_training() has no keyword return_sum"]
+    refused(TypeError, words, libnorm.add_rms_norm_training, X, Y, return_sum=False)
     words = ["out[1]", "overlaps src"]
     both = X.copy()
     refused(ValueError, words, libnorm.add_rms_norm, both, Y, out=(None, both))
@@ -284,9 +311,9 @@ def test_against_autograd():
     wide = [t.double().requires_grad_() for t in (x, residual, gate, scale)]
     total = wide[0] + wide[1]
     r = torch.rsqrt((total * total).mean(-1, keepdim=True) + EPSILON)
-    result = total * r * (1 + wide[3]) * torch.nn.functional.silu(wide[2])
+    result = total * r * (1 + wide[3]) * wide[2] * torch.sigmoid(1.702 * wide[2])
     expected = torch.autograd.grad([result, total], wide, [dy.double(), dsum.double()])
-    options = {"gate": gate, "scale_plus_one": True}
+    options = {"gate": gate, "alpha": 1.702, "scale_plus_one": True}
     dst, own, variance = libnorm.add_rms_norm_training(x, residual, scale, epsilon=EPSILON, **options)
     got = libnorm.rms_norm_backward(dy, own, variance, scale, epsilon=EPSILON, diff_sum=dsum, **options)
     assert torch.allclose(dst.double(), result, rtol=1e-5, atol=1e-5)

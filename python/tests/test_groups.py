@@ -64,6 +64,16 @@ def test_residual_has_the_bits_of_an_addition_and_a_norm(rms, shape, stream):
 
 @pytest.mark.parametrize("rms", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_sum_that_is_not_stored(rms, shape, exact):
+    x, residual = data(shape, "bfloat16"), data(shape, "bfloat16", 1)
+    expected, _ = libnorm.add_group_norm(x, residual, GROUPS, rms=rms, exact=exact)
+    dst = libnorm.add_group_norm(x, residual, GROUPS, rms=rms, exact=exact, return_sum=False)
+    assert dst.dtype == x.dtype and dst.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("rms", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("gating, function", [("silu", silu), ("sigmoid", sigmoid)])
 def test_gates(rms, shape, gating, function):
     x, _, gate, _ = tensors(shape)
@@ -72,6 +82,9 @@ def test_gates(rms, shape, gating, function):
     y = libnorm.group_norm(x, GROUPS, scale, shift, EPSILON, gate=gate, **options)
     plain = normalized(x, rms) * wide(scale, shape) + wide(shift, shape)
     near(y, plain * function(gate))
+    if function is silu:
+        y = libnorm.group_norm(x, GROUPS, scale, shift, EPSILON, gate=gate, alpha=1.702, **options)
+        near(y, plain * silu(gate, 1.702))
     y = libnorm.group_norm(x, GROUPS, scale, shift, EPSILON, gate_input=gate, **options)
     plain = normalized(f64(x) * function(gate), rms) * wide(scale, shape) + wide(shift, shape)
     near(y, plain)
@@ -107,6 +120,34 @@ def test_quantized(rms, group, dtype, largest, step):
     assert np.allclose(scales, np.abs(y).max(-1) / largest, rtol=1e-6)
     again = f64(out).reshape(y.shape) * f64(scales)[..., None]
     assert np.all(np.abs(again - y) <= (step * 1.001) * scales[..., None])
+
+
+@pytest.mark.parametrize("rms", [False, True])
+@pytest.mark.parametrize("stream", ["float32", "bfloat16"])
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_quantized_sums(rms, stream, exact, shape):
+    x, residual = data(shape, "float32"), data(shape, stream, 1)
+    scale, shift = parameters(shape)
+    wide_sum = x + residual.astype(np.float32)
+    total = wide_sum if exact else wide_sum.astype(residual.dtype)
+    out, own = np.empty(shape, np.int8), np.empty(shape, np.int8)
+    options = {"scale": scale, "shift": shift, "rms": rms}
+    expected = libnorm.group_norm_quantized(total, GROUPS, out=own, **options)
+    result = libnorm.add_group_norm_quantized(x, residual, GROUPS, exact=exact, out=out, **options)
+    assert len(result) == 3 and result[0] is out and out.tobytes() == own.tobytes()
+    assert result[1].tobytes() == wide_sum.astype(residual.dtype).tobytes()
+    assert result[2].tobytes() == expected[1].tobytes()
+    out[:] = 0
+    alone = libnorm.add_group_norm_quantized(
+        x, residual, GROUPS, exact=exact, out=out, return_sum=False, **options
+    )
+    assert len(alone) == 2 and out.tobytes() == own.tobytes() and alone[1].tobytes() == expected[1].tobytes()
+    again = libnorm.add_group_norm_quantized(x, residual, GROUPS, exact=exact, out=out, sum=residual, **options)
+    assert again[1] is residual and residual.tobytes() == result[1].tobytes()
+    unsigned = np.empty(shape, np.uint8)
+    result = libnorm.add_group_norm_quantized(x, residual, GROUPS, out=unsigned, return_sum=False)
+    assert len(result) == 3 and result[2].dtype == np.int32
 
 
 def test_quantized_with_zero_points_and_positions():
@@ -152,6 +193,10 @@ def test_errors():
     out = np.empty(x.shape, np.int8)
     refused(ValueError, ["group is 2", "divisor of 5"], libnorm.group_norm_quantized, x, 3, out=out, group=2)
     refused(TypeError, ["out", "float32", "int8"], libnorm.group_norm_quantized, x, 3, out=x.copy())
+    words = ["sum is given, but return_sum is False: leave one of them out"]
+    options = {"out": out, "sum": residual, "return_sum": False}
+    refused(ValueError, words, libnorm.add_group_norm_quantized, x, residual, 3, **options)
+    refused(ValueError, ["residual", "(12, 5)", "src"], libnorm.add_group_norm_quantized, x, residual[0], 3, out=out)
 
 
 @pytest.mark.torch
@@ -167,7 +212,7 @@ def test_against_autograd(rms, place, shape):
     scale, shift = (torch.from_numpy(a) for a in parameters(shape))
     wides = [t.double().requires_grad_() for t in (x, residual, gate, scale, shift)]
     total = wides[0] + wides[1]
-    f = torch.nn.functional.silu(wides[2])
+    f = wides[2] * torch.sigmoid(1.702 * wides[2])
     inner = (total * f if place == "gate_input" else total).reshape(shape[0], GROUPS, -1)
     mean = 0.0 if rms else inner.mean(-1, keepdim=True)
     r = torch.rsqrt(((inner - mean) ** 2).mean(-1, keepdim=True) + EPSILON)
@@ -175,7 +220,7 @@ def test_against_autograd(rms, place, shape):
     result = ((inner - mean) * r).reshape(shape) * (1 + wides[3].reshape(of_channels)) + wides[4].reshape(of_channels)
     result = result * f if place == "gate" else result
     expected = torch.autograd.grad([result, total], wides, [dy.double(), dsum.double()])
-    options = {place: gate, "scale_plus_one": True, "rms": rms}
+    options = {place: gate, "alpha": 1.702, "scale_plus_one": True, "rms": rms}
     dst, own, *statistics = libnorm.add_group_norm_training(x, residual, GROUPS, scale, shift, EPSILON, **options)
     mean = None if rms else statistics[0]
     got = libnorm.group_norm_backward(

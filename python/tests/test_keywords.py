@@ -10,7 +10,7 @@ from test_errors import refused
 
 import libnorm
 
-OPTIONS = ["gate", "gate_input", "gating", "scale_plus_one", "round_before_scale", "partial"]
+OPTIONS = ["gate", "gate_input", "gating", "alpha", "scale_plus_one", "round_before_scale", "partial"]
 ROWS, COLS = np.ones((2, 4), np.float32), np.ones(4, np.float32)
 EACH = np.ones(2, np.float32)
 HEADS, LSE = np.ones((1, 2, 3, 4), np.float32), np.ones((1, 2, 3), np.float32)
@@ -46,6 +46,7 @@ CALLS = {
     "adaptive_window": {"strategy": "length", "length": 9},
     "add_layer_norm": {**NORM, "residual": ROWS},
     "add_group_norm": {**GROUPS, "residual": ROWS},
+    "add_group_norm_quantized": {**GROUPS, "residual": ROWS, "out": np.ones((2, 4), np.int8)},
     "add_group_norm_training": {**GROUPS, "residual": ROWS},
     "add_layer_norm_quantized": {**NORM, "residual": ROWS, "out": np.ones((2, 4), np.int8)},
     "add_layer_norm_training": {**NORM, "residual": ROWS},
@@ -194,7 +195,7 @@ ELSEWHERE = {
         "z": "z is gate",
     },
     "rms_norm_training": {"residual": "use add_rms_norm_training(src, residual, ...)"},
-    "add_rms_norm": {"weight": "weight is scale", "eps": "eps is epsilon", "prenorm": "always return the sum"},
+    "add_rms_norm": {"weight": "weight is scale", "eps": "eps is epsilon", "prenorm": "prenorm is return_sum"},
     "rms_norm_backward": {
         "grad_output": "grad_output is diff_dst",
         "dy": "dy is diff_dst",
@@ -217,7 +218,8 @@ ELSEWHERE = {
     "group_norm_backward": {"residual": "the gradient of the sum as diff_sum"},
     "rms_norm_quantized": {"residual": "use add_rms_norm_quantized(src, residual, ...)", "group_size": "is group"},
     "layer_norm_quantized": {"residual": "use add_layer_norm_quantized(src, residual, ...)"},
-    "group_norm_quantized": {"residual": "add it to src before the call"},
+    "group_norm_quantized": {"residual": "use add_group_norm_quantized(src, residual, ...)"},
+    "add_rms_norm_training": {"residual_in_fp32": "has the type of residual", "return_residual": "return the sum"},
     "explain": {"input": "input is src", "weight": "weight is scale", "eps": "eps is epsilon", "bias": "no effect"},
     "softmax": {"input": "input is src", "dim": "dim is axis", "dtype": "pass out, an array of that type"},
     "log_softmax": {"input": "input is src", "dim": "dim is axis"},

@@ -90,6 +90,21 @@ def test_sums(rms, stream, exact):
     assert in_place[1] is residual and residual.tobytes() == result[1].tobytes()
 
 
+@pytest.mark.parametrize("rms", [False, True])
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+def test_sums_that_are_not_stored(rms, exact, dtype):
+    add = libnorm.add_rms_norm_quantized if rms else libnorm.add_layer_norm_quantized
+    residual = RESIDUAL.astype(ml_dtypes.bfloat16)
+    out, own = np.empty(SHAPE, dtype), np.empty(SHAPE, dtype)
+    expected = add(X, residual, SCALE, exact=exact, out=own)
+    result = add(X, residual, SCALE, exact=exact, out=out, return_sum=False)
+    assert result[0] is out and out.tobytes() == own.tobytes()
+    assert [own.tobytes() for own in result[1:]] == [own.tobytes() for own in expected[2:]]
+    words = ["sum is given, but return_sum is False: leave one of them out"]
+    refused(ValueError, words, add, X, residual, out=out, sum=residual, return_sum=False)
+
+
 def test_zero_points():
     out = np.empty(SHAPE, np.uint8)
     y = libnorm.gated(X, UP)

@@ -5,6 +5,7 @@ from typing_extensions import Unpack
 from ._attention import KvCache as KvCache, attention as attention, attention_backward as attention_backward
 from ._groups import (
     add_group_norm as add_group_norm,
+    add_group_norm_quantized as add_group_norm_quantized,
     add_group_norm_training as add_group_norm_training,
     group_norm as group_norm,
     group_norm_backward as group_norm_backward,
@@ -157,6 +158,7 @@ def rms_norm_backward(
     out: tuple[_Array | None, _Array | None, _Array | None] | None = None,
     **options: Unpack[_Ungated],
 ) -> tuple[_Array, _Array | None, _Array | None]: ...
+@overload
 def add_layer_norm(
     src: _Array,
     residual: _Array,
@@ -165,9 +167,37 @@ def add_layer_norm(
     epsilon: float = 1e-5,
     *,
     exact: bool = False,
+    return_sum: Literal[True] = True,
     out: tuple[_Array | None, _Array | None] | None = None,
     **options: Unpack[_Options],
 ) -> tuple[_Array, _Array]: ...
+@overload
+def add_layer_norm(
+    src: _Array,
+    residual: _Array,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    exact: bool = False,
+    return_sum: Literal[False],
+    out: _Array | None = None,
+    **options: Unpack[_Options],
+) -> _Array: ...
+@overload
+def add_layer_norm(
+    src: _Array,
+    residual: _Array,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    exact: bool = False,
+    return_sum: bool = True,
+    out: _Array | tuple[_Array | None, _Array | None] | None = None,
+    **options: Unpack[_Options],
+) -> _Array | tuple[_Array, _Array]: ...
+@overload
 def add_rms_norm(
     src: _Array,
     residual: _Array,
@@ -176,9 +206,36 @@ def add_rms_norm(
     epsilon: float = 1e-5,
     *,
     exact: bool = False,
+    return_sum: Literal[True] = True,
     out: tuple[_Array | None, _Array | None] | None = None,
     **options: Unpack[_Options],
 ) -> tuple[_Array, _Array]: ...
+@overload
+def add_rms_norm(
+    src: _Array,
+    residual: _Array,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    exact: bool = False,
+    return_sum: Literal[False],
+    out: _Array | None = None,
+    **options: Unpack[_Options],
+) -> _Array: ...
+@overload
+def add_rms_norm(
+    src: _Array,
+    residual: _Array,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    exact: bool = False,
+    return_sum: bool = True,
+    out: _Array | tuple[_Array | None, _Array | None] | None = None,
+    **options: Unpack[_Options],
+) -> _Array | tuple[_Array, _Array]: ...
 def add_layer_norm_training(
     src: _Array,
     residual: _Array,
@@ -233,6 +290,7 @@ def add_layer_norm_quantized(
     exact: bool = False,
     out: _Array,
     sum: SupportsDLPack | None = None,
+    return_sum: bool = True,
     group: int | None = None,
     scales: SupportsDLPack | None = None,
     **options: Unpack[_Options],
@@ -247,6 +305,7 @@ def add_rms_norm_quantized(
     exact: bool = False,
     out: _Array,
     sum: SupportsDLPack | None = None,
+    return_sum: bool = True,
     group: int | None = None,
     scales: SupportsDLPack | None = None,
     **options: Unpack[_Options],

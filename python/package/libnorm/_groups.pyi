@@ -111,6 +111,7 @@ def group_norm_backward(
     out: tuple[_Array | None, _Array | None, _Array | None] | None = None,
     **options: Unpack[_Ungated],
 ) -> tuple[_Array, _Array | None, _Array | None]: ...
+@overload
 def add_group_norm(
     src: _Array,
     residual: _Array,
@@ -121,9 +122,40 @@ def add_group_norm(
     *,
     rms: bool = False,
     exact: bool = False,
+    return_sum: Literal[True] = True,
     out: tuple[_Array | None, _Array | None] | None = None,
     **options: Unpack[_Options],
 ) -> tuple[_Array, _Array]: ...
+@overload
+def add_group_norm(
+    src: _Array,
+    residual: _Array,
+    groups: int,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    rms: bool = False,
+    exact: bool = False,
+    return_sum: Literal[False],
+    out: _Array | None = None,
+    **options: Unpack[_Options],
+) -> _Array: ...
+@overload
+def add_group_norm(
+    src: _Array,
+    residual: _Array,
+    groups: int,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    rms: bool = False,
+    exact: bool = False,
+    return_sum: bool = True,
+    out: _Array | tuple[_Array | None, _Array | None] | None = None,
+    **options: Unpack[_Options],
+) -> _Array | tuple[_Array, _Array]: ...
 @overload
 def add_group_norm_training(
     src: _Array,
@@ -175,6 +207,23 @@ def group_norm_quantized(
     *,
     rms: bool = False,
     out: _Array,
+    group: int | None = None,
+    scales: SupportsDLPack | None = None,
+    **options: Unpack[_Options],
+) -> tuple[_Array, ...]: ...
+def add_group_norm_quantized(
+    src: SupportsDLPack,
+    residual: SupportsDLPack,
+    groups: int,
+    scale: SupportsDLPack | None = None,
+    shift: SupportsDLPack | None = None,
+    epsilon: float = 1e-5,
+    *,
+    rms: bool = False,
+    exact: bool = False,
+    out: _Array,
+    sum: SupportsDLPack | None = None,
+    return_sum: bool = True,
     group: int | None = None,
     scales: SupportsDLPack | None = None,
     **options: Unpack[_Options],

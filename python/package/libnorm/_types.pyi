@@ -56,6 +56,7 @@ class _Gating(_Ungated, total=False):
     """The same, beside a gate."""
 
     gating: Literal["silu", "swish", "sigmoid", "logistic"]
+    alpha: float | None
 
 class _Options(_Gating, total=False):
     """The same, with a gate or without."""
