@@ -20,7 +20,7 @@ fn defines(path: &str, function: &str) -> bool {
         text.match_indices(&format!("{start}{function}"))
             .any(|(at, found)| text[at + found.len()..].starts_with(['(', '<']))
     };
-    ["fn ", "static void ", "def "].iter().any(|start| named(start))
+    ["fn ", "static void ", "static long ", "def "].iter().any(|start| named(start))
 }
 
 /// The tests named in a cell that do not exist.
@@ -65,6 +65,27 @@ fn every_row_has_its_proof() {
     }
     assert_eq!(seen, expected());
     assert_eq!(open, listed, "the rows that are open, in the table and in the list");
+}
+
+/// The recorded instructions per element of forward in f32, `64x1024`.
+fn instructions(record: &str, isa: &str, flags: &str) -> f64 {
+    let start = format!("{isa},FWD_I,f32,{flags},64x1024,");
+    let count = record.lines().find_map(|line| line.strip_prefix(&start));
+    count.and_then(|count| count.parse().ok()).expect("scripts/instructions.csv has the problem")
+}
+
+/// RMSNorm with scale, and LayerNorm with scale and shift, as the page says.
+#[test]
+fn rms_normalization_has_fewer_instructions() {
+    let record = read("scripts/instructions.csv").expect("the record exists");
+    let page = read("docs/features.md").expect("the page exists");
+    for (isa, words) in
+        [("avx2", "of the instructions with AVX2"), ("portable", "in portable code")]
+    {
+        let share = instructions(&record, isa, "CM") / instructions(&record, isa, "CH");
+        assert!(share < 2.0 / 3.0, "{isa}: {share}");
+        assert!(page.contains(&format!("{share:.2} {words}")), "{isa}: the page needs {share:.2}");
+    }
 }
 
 #[test]

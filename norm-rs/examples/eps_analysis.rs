@@ -180,8 +180,11 @@ fn layers() -> Result<()> {
     x.iter_mut().for_each(|x| *x *= scale);
     println!("    layer    RMS in     ratio   RMS out  amplification");
     for layer in 0..22 {
-        let (found, _, _) = measure(&x, &[0.046; COLS], EPSILON)?;
+        let (found, _, of_library) = measure(&x, &[0.046; COLS], EPSILON)?;
         let Explanation { rms_in, ratio, rms_out, amplification, .. } = found;
+        // The law of a uniform weight holds in each layer: epsilon counts in the first ones only.
+        assert!((ratio - rms_in / (rms_in * rms_in + 1e-5).sqrt()).abs() < 1e-7);
+        assert!((of_library - 0.046 * ratio).abs() < 1e-7 && (ratio > 0.999) == (layer >= 10));
         println!("    {layer:5} {rms_in:9.5} {ratio:9.6} {rms_out:9.6} {amplification:14.4}");
         // The block adds its norm's output times its gain.
         let gain = (growth - 1.0) * rms_in / rms_out;
