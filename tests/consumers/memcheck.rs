@@ -55,6 +55,8 @@ clean! {
     bad_objects: "tests/c/bad_objects.c";
     bad_descriptors: "tests/c/bad_descriptors.c";
     bad_executions: "tests/c/bad_executions.c";
+    around_errors: "tests/c/around_errors.c";
+    residual_exact: "tests/c/residual_exact.c";
     explain: "tests/c/explain.c";
     kv_cache: "tests/c/kv_cache.c" "emulated";
     kv_cache_quantized: "tests/c/kv_cache_quantized.c" "emulated";
