@@ -17,6 +17,8 @@ use norm_sys::*;
 use sham::Faulty;
 use std::any::Any;
 
+const SCALES: i32 = NORM_ARG_ATTR_SCALES | NORM_ARG_DST;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
@@ -48,6 +50,10 @@ enum Fault {
     PartialOverAll,
     /// The gradient of a partial norm is that of the whole one.
     PartialIgnored,
+    /// All dynamic scales of a channel are that of its first positions.
+    FirstScale,
+    /// Dynamic scales are twice the right ones, and elements half.
+    DoubledScale,
 }
 
 #[derive(Clone)]
@@ -84,6 +90,7 @@ impl Created {
             dst_dt: dst.data_type,
             epsilon: *epsilon,
             flags: *flags,
+            attributes: self.request.attributes.clone(),
             ..GnormProblem::default()
         }
     }
@@ -124,8 +131,9 @@ impl Created {
             }
             _ => {}
         }
+        let plain = wrong.expected(&data);
         let mut results: Vec<(i32, Vec<f64>)> = wrong
-            .expected(&data)
+            .with_attributes(&data, &plain)
             .into_iter()
             .map(|Expected { id, values, .. }| (id, values.to_vec()))
             .collect();
@@ -150,6 +158,12 @@ impl Created {
                         *value *= sigmoid / silu.derivative(*gate).value;
                     }
                 }
+                (Fault::FirstScale, SCALES) => {
+                    let of_channel = sizes.positions / right.shape().steps.group;
+                    values.chunks_mut(of_channel).for_each(|scales| scales.fill(scales[0]));
+                }
+                (Fault::DoubledScale, SCALES) => values.iter_mut().for_each(|v| *v *= 2.0),
+                (Fault::DoubledScale, NORM_ARG_DST) => values.iter_mut().for_each(|v| *v /= 2.0),
                 (Fault::MeanOfRms, NORM_ARG_DIFF_SRC) => add_mean(&right, &data, values, -1.0),
                 (Fault::MeanLost, NORM_ARG_DIFF_SRC) => add_mean(&right, &data, values, 1.0),
                 (Fault::FirstSample, NORM_ARG_DIFF_SCALE | NORM_ARG_DIFF_SHIFT) => {
@@ -209,6 +223,12 @@ impl Faulty for Created {
             }
             NORM_ARG_DIFF_SCALE => return only_if(flags.scale && full, channels),
             NORM_ARG_DIFF_SHIFT => return only_if(flags.shift && full, channels),
+            SCALES => {
+                let scale = self.request.attributes.scale(NORM_ARG_DST)?;
+                let mut dims = dims.clone();
+                *dims.last_mut()? /= self.problem().shape().steps.group;
+                return Some(Layout::dense(&dims, scale.data_type));
+            }
             _ => return None,
         };
         Some(match &src.wanted {
@@ -237,7 +257,10 @@ fn run(fault: Fault, command: &str) -> (u8, Vec<String>) {
 
 const FORWARD: &str = "--dir=FWD_D --flags=C,CHM,CH";
 const BACKWARD: &str = "--dir=BWD_DW --flags=CHM,CH";
-const STEPS: [&str; 6] = [
+const DYNAMIC: &str = "--dt=f32:s8,bf16:f8_e4m3 --dir=FWD_D --flags=CH,CM \
+                       --attr-scales=dst:dynamic_fp:f32:1x3,dst:dynamic_fp:f8_e4m3:1x3";
+const STEPS: [&str; 7] = [
+    DYNAMIC,
     "--dt=f32,bf16 --dir=FWD_D,BWD_DW --residual=f32,bf16,f32:bf16:exact --flags=CH,CM",
     "--dt=f32,bf16 --dir=FWD_D,BWD_DW --gate=f32,bf16:logistic --flags=CHO,CHI,CMO,MI",
     "--dt=f32,bf16 --dir=FWD_D,BWD_DW --flags=CP,CMPH,CB,CHMB",
@@ -273,6 +296,8 @@ fn faults_fail() {
         (Fault::PartialOverAll, "--dir=FWD_D --partial=50% --flags=M,CHM".to_owned()),
         (Fault::PartialIgnored, "--dir=BWD_DW --partial=50% --flags=M,CHM".to_owned()),
         (Fault::PartialIgnored, "--check=grad --dir=BWD_D --partial=50% --flags=M".to_owned()),
+        (Fault::FirstScale, DYNAMIC.to_owned()),
+        (Fault::DoubledScale, DYNAMIC.to_owned()),
         (Fault::OneGroup, FORWARD.to_owned()),
         (Fault::ScaleOfPlace, FORWARD.to_owned()),
         (Fault::ScaleOfPlace, BACKWARD.to_owned()),

@@ -158,7 +158,9 @@ impl Calculation<'_> {
             let scale = match scale_dt {
                 _ if size == 0.0 => 1.0,
                 // The smallest and the largest finite number of the type.
-                DataType::F8E4m3 => scale.clamp(1.0 / 512.0, 448.0),
+                DataType::F8E4m3 if !self.has(Fault::ScaleVanishes) => {
+                    scale.clamp(1.0 / 512.0, 448.0)
+                }
                 _ => scale,
             };
             let scale = scale_dt.round(DataType::F32.round(scale));

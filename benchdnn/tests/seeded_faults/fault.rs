@@ -78,6 +78,8 @@ pub(super) enum Fault {
     RoundFirstIgnored,
     /// A dynamic scale ignores negative values.
     ScaleOfTheWrongEnd,
+    /// A dynamic scale that is smaller than the numbers of its type becomes 0.
+    ScaleVanishes,
     /// The zero point is not added.
     ZeroPointLost,
 }

@@ -75,6 +75,10 @@ fn faults_of_dynamic_scales_fail() {
     let scales = "--attr-scales=dst:dynamic_fp:f32:1x64";
     let command = format!("--dt=f32:s8,bf16:f8_e4m3 --flags=CH,CM {scales} 16x128");
     fails(Fault::ScaleOfTheWrongEnd, &command);
+    // Smaller than the numbers of the type.
+    let limited = "--attr-scales=dst:dynamic_fp:f8_e4m3:1x64+src:common:0.0009765625";
+    let command = format!("--dir=FWD_I --dt=f32:s8,f32:f8_e4m3 --flags=,CM {limited} 16x128");
+    fails(Fault::ScaleVanishes, &command);
     let points = "--attr-zero-points=dst:per_tensor:s32:1x64";
     fails(Fault::ZeroPointLost, &format!("--dt=f32:u8 --flags=CH,CM {scales} {points} 16x128"));
 }
