@@ -25,11 +25,13 @@ macro_rules! c_programs {
 }
 
 c_programs! {
-    allocations around around_errors attributes bad_descriptors bad_executions bad_objects caller_threads dropout edge_rows
-    elementwise environment execute_many explain f64_errors float_environment fork fork_first_use gated group_normalization guard_pages guard_pages_sdpa hints host_scalars
-    kv_cache kv_cache_quantized layer_normalization layouts names objects out_of_memory refused_threads
-    reorder residual_bits residual_exact rope rope_frequencies rope_positions rope_through_norm sdpa sdpa_gradients sdpa_packed
-    sentences shared_buffers softmax softmax_errors stale_handles threads
+    allocations around around_errors attributes bad_descriptors bad_executions bad_objects
+    caller_threads dropout edge_rows elementwise environment execute_many explain f64_errors
+    float_environment fork fork_first_use gated group_normalization guard_pages guard_pages_sdpa
+    hints host_scalars kv_cache kv_cache_quantized layer_normalization layouts names objects
+    out_of_memory refused_threads reorder residual_bits residual_exact rope rope_frequencies
+    rope_positions rope_through_norm sdpa sdpa_gradients sdpa_packed sentences shared_buffers
+    softmax softmax_errors stale_handles threads
 }
 
 /// The program whose verbose lines are compared.
