@@ -2,7 +2,8 @@
 //!
 //! `L = sum(w*dst)` with `w = diff_dst` has the gradients that backward computes. The parts of a
 //! problem (such as rows) are independent, so each has its own sum, and one direction is tried in all
-//! of them at once; if several rows share a part of an input, its sum is over them. Along a direction `u` the derivative is computed from four points,
+//! of them at once; if several rows share a part of an input, its sum is over them. Along a direction
+//! `u` the derivative is computed from four points,
 //!
 //! ```text
 //! D = (8*(L(x + hu) - L(x - hu)) - (L(x + 2hu) - L(x - 2hu))) / 12h
