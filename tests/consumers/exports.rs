@@ -180,17 +180,15 @@ fn own_values_are_in_every_interface() {
         let own = all.iter().filter(|(kind, _)| wanted(kind));
         own.map(|(_, name)| name.clone()).collect()
     };
-    let is_argument = |kind: &str| kind == "i32";
-    let is_kind = |kind: &str| kind == "norm_primitive_kind_t";
-    let is_flag_or_enumerator = |kind: &str| !is_argument(kind) && !wrapped.contains(&kind);
-    let lists: [(&dyn Fn(&str) -> bool, &str, String); 4] = [
-        (&is_kind, "src/capi/names.rs", text("src/capi/names.rs")),
-        (&is_flag_or_enumerator, "include/*.hpp", texts("include", ".hpp")),
-        (&is_argument, "norm-rs/src/args.rs", text("norm-rs/src/args.rs")),
-        (&is_argument, "fuzz/src/execution.rs", text("fuzz/src/execution.rs")),
-    ];
-    for (wanted, list, code) in lists {
-        let own = of(wanted);
+    let arguments = of(&|kind| kind == "i32");
+    let kinds = of(&|kind| kind == "norm_primitive_kind_t");
+    let flags_and_enumerators = of(&|kind| kind != "i32" && !wrapped.contains(&kind));
+    for (own, list, code) in [
+        (&kinds, "src/capi/names.rs", text("src/capi/names.rs")),
+        (&flags_and_enumerators, "include/*.hpp", texts("include", ".hpp")),
+        (&arguments, "norm-rs/src/args.rs", text("norm-rs/src/args.rs")),
+        (&arguments, "fuzz/src/execution.rs", text("fuzz/src/execution.rs")),
+    ] {
         assert!(own.len() > 2, "only {own:?} were found");
         let listed = &words("norm_", &code) | &words("NORM_", &code);
         let missing: Vec<_> = own.difference(&listed).collect();
