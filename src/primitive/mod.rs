@@ -17,6 +17,7 @@ mod half_rows;
 mod isa;
 pub(crate) mod normalization;
 mod operand;
+mod outputs;
 mod padding;
 mod post_op_chain;
 mod scratchpad;
@@ -48,6 +49,7 @@ pub(crate) use half_rows::{HalfEntry, HalfRows, half_entry};
 pub(crate) use isa::set_cap_once;
 pub(crate) use isa::{CpuIsa, effective_level, set_cap};
 pub(crate) use operand::INPUTS;
+pub(crate) use outputs::check_outputs_apart;
 pub(crate) use padding::Padding;
 pub(crate) use post_op_chain::{
     BoundChain, ChainEntry, InputRows, Inputs, PostOpChain, Rows, chain_entry,

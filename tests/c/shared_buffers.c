@@ -292,6 +292,11 @@ static void elementwise_and_rows(norm_data_type_t type, int layout) {
         MUST(norm_gated_backward_primitive_desc_create(&pd, engine, norm_eltwise_swish,
                 norm_gate_separate, x, x, x, x, x, x, 1, INFINITY, 0, NULL, NULL));
         every_implementation(&gated_gradient, pd);
+        MUST(norm_gated_backward_primitive_desc_create(&pd, engine, norm_eltwise_swish,
+                norm_gate_separate, x, x, x, x, x, x, 1, INFINITY, 0, NULL, NULL));
+        refuse(&gated_gradient, pd, NORM_ARG_DIFF_SRC, NORM_ARG_DST,
+                "DIFF_SRC and DST are outputs and share a buffer");
+        MUST(norm_primitive_desc_destroy(pd));
         MUST(norm_reorder_primitive_desc_create(&pd, x, engine, x, engine, NULL));
         every_implementation(&unary, pd);
         MUST(norm_memory_desc_destroy(x));
@@ -333,6 +338,10 @@ static void ropes(norm_data_type_t type, int layout) {
 static const case_t attention = {"attention",
         {NORM_ARG_QUERIES, NORM_ARG_KEYS, NORM_ARG_VALUES}, {NORM_ARG_DST},
         {{NORM_ARG_QUERIES, NORM_ARG_DST}}};
+static const case_t attention_gradient = {"gradient of attention",
+        {NORM_ARG_QUERIES, NORM_ARG_KEYS, NORM_ARG_VALUES, NORM_ARG_DST, NORM_ARG_WORKSPACE,
+                NORM_ARG_DIFF_DST},
+        {NORM_ARG_DIFF_QUERIES, NORM_ARG_DIFF_KEYS, NORM_ARG_DIFF_VALUES}, {{0}}};
 
 static norm_primitive_desc_t attention_of(norm_memory_desc_t q, norm_memory_desc_t k) {
     norm_primitive_desc_t pd = NULL;
@@ -350,6 +359,13 @@ static void attentions(norm_data_type_t type, int layout) {
         every_implementation(&attention, attention_of(q, k));
         norm_primitive_desc_t pd = attention_of(q, k);
         refuse(&attention, pd, NORM_ARG_VALUES, NORM_ARG_DST, "VALUES and DST share a buffer");
+        MUST(norm_primitive_desc_destroy(pd));
+        MUST(norm_sdpa_backward_primitive_desc_create(&pd, engine, q, k, q, q, q, k, q, q, NULL,
+                NULL, norm_attn_mask_undef, norm_window_none, 0, 0, 0.25f, 0, 0, NULL, NULL));
+        refuse(&attention_gradient, pd, NORM_ARG_DST, NORM_ARG_DIFF_QUERIES,
+                "DST and DIFF_QUERIES share a buffer");
+        refuse(&attention_gradient, pd, NORM_ARG_DIFF_KEYS, NORM_ARG_DIFF_VALUES,
+                "DIFF_KEYS and DIFF_VALUES are outputs and share a buffer");
         MUST(norm_primitive_desc_destroy(pd));
         MUST(norm_memory_desc_destroy(q));
         MUST(norm_memory_desc_destroy(k));

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::heap::Counted;
 use crate::primitive::{
     Answer, Arguments, Implementation, Op, OpArgument, PropKind, Quantized, Variant,
+    check_outputs_apart,
 };
 use crate::tensor::MemoryDesc;
 use crate::text::Capitals;
@@ -77,6 +78,7 @@ impl Op for Gated {
     /// Checks that an output which shares an input's buffer coincides with the gate or up in it, so every element is
     /// read before it is overwritten.
     fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
+        check_outputs_apart(&self.arguments, arguments)?;
         for output in &self.outputs {
             let buffer = arguments.get(output.argument);
             if buffer.is_null() || output.desc.has_zero_dim() {

@@ -6,7 +6,8 @@ use super::{reference, vector};
 use crate::error::Result;
 use crate::heap::{Counted, list};
 use crate::primitive::{
-    Answer, Arguments, Implementation, Op, OpArgument, PropKind, Variant, check_shared_layouts,
+    Answer, Arguments, Implementation, Op, OpArgument, PropKind, Variant, check_outputs_apart,
+    check_shared_layouts,
 };
 use crate::simd::Level;
 use crate::tensor::MemoryDesc;
@@ -109,6 +110,7 @@ impl Op for Sdpa {
     /// Also checks lengths and pages, so nothing is written if one is wrong.
     fn check_buffers(&self, arguments: &Arguments) -> Result<()> {
         check_shared_layouts(&self.arguments, arguments)?;
+        check_outputs_apart(&self.arguments, arguments)?;
         self.check_shared(arguments)?;
         let pages = self.desc(sys::NORM_ARG_KEYS).dims()[0] as usize;
         // SAFETY: the buffers have the sizes of their descriptors.
