@@ -1,6 +1,7 @@
 //! Layer and group normalizations with residuals, gates, partial norms, flags of this library and dynamic scales.
 
-use crate::{Library, Numbers, check, fnv};
+use crate::run::{self, Ids};
+use crate::{Library, Numbers, check};
 use norm_sys as sys;
 use std::ptr::{null, null_mut};
 
@@ -226,59 +227,17 @@ fn descriptors(
     if directions { vec![forward, backward] } else { vec![forward] }
 }
 
-/// The descriptor, type and bytes of an argument; no bytes if the problem does not use it.
-fn argument(
-    primitive: sys::norm_primitive_desc_t,
-    id: i32,
-) -> (sys::const_norm_memory_desc_t, u32, usize) {
-    let mut data_type = sys::norm_data_type_undef;
-    // SAFETY: the primitive descriptor is alive, and the answer has the type that the query says.
-    unsafe {
-        let desc = sys::norm_primitive_desc_query_md(primitive, sys::norm_query_exec_arg_md, id);
-        let bytes = sys::norm_memory_desc_get_size(desc);
-        let out = (&raw mut data_type).cast();
-        check(sys::norm_memory_desc_query(desc, sys::norm_query_data_type, out));
-        (desc, data_type, bytes)
-    }
-}
-
 /// The digest of all outputs.
 fn digest(library: &Library, steps: &Steps, shape: Shape, data_type: u32) -> u64 {
     let mut numbers = Numbers(shape.last as u64 * 31 + u64::from(data_type));
-    // Backward reads what forward wrote, and its src is the sum.
-    let mut buffers: Vec<(i32, Vec<u8>)> = Vec::new();
-    for (index, desc) in descriptors(library, steps, shape, data_type).into_iter().enumerate() {
-        let mut args = Vec::new();
-        for id in INPUTS.into_iter().chain(OUTPUTS) {
-            let (md, its_type, bytes) = argument(desc, id);
-            if bytes == 0 {
-                continue;
-            }
-            let reads_sum = index > 0 && id == sys::NORM_ARG_SRC && steps.residual.is_some();
-            let source = if reads_sum { sys::NORM_ARG_RESIDUAL_DST } else { id };
-            let at = buffers.iter().position(|(id, _)| *id == source).unwrap_or_else(|| {
-                // SAFETY: no pointers.
-                let count = bytes / unsafe { sys::norm_data_type_size(its_type) };
-                let is_input = INPUTS.contains(&id);
-                buffers.push((
-                    id,
-                    if is_input { numbers.calm_bytes(its_type, count) } else { vec![1; bytes] },
-                ));
-                buffers.len() - 1
-            });
-            let memory = library.memory(md.cast_mut(), &mut buffers[at].1);
-            args.push(sys::norm_exec_arg_t { arg: id, memory });
-        }
-        let mut primitive = null_mut();
-        // SAFETY: the arguments are alive, and buffers as large as their descriptors say.
-        unsafe {
-            check(sys::norm_primitive_create(&raw mut primitive, desc));
-            let nargs = args.len() as i32;
-            check(sys::norm_primitive_execute(primitive, library.stream, nargs, args.as_ptr()));
-        }
-    }
-    let outputs = OUTPUTS.iter().filter_map(|id| buffers.iter().find(|(other, _)| other == id));
-    outputs.fold(0xcbf2_9ce4_8422_2325, |d, (_, bytes)| fnv(d, bytes))
+    // The src of backward is the sum.
+    let source = |index, id| match id {
+        sys::NORM_ARG_SRC if index > 0 && steps.residual.is_some() => sys::NORM_ARG_RESIDUAL_DST,
+        id => id,
+    };
+    let mut fill = |_, data_type, count| numbers.calm_bytes(data_type, count);
+    let descs = descriptors(library, steps, shape, data_type);
+    run::digest(library, &descs, Ids { inputs: &INPUTS, outputs: &OUTPUTS }, &mut fill, &source)
 }
 
 /// Prints the lines of a level.

@@ -4,7 +4,10 @@
 //! Two machines, levels or versions agree if their digests are equal. `scripts/neon.sh` compares aarch64 under an
 //! emulator with this machine.
 
+mod attention;
 mod family;
+mod functions;
+mod run;
 
 use norm as _;
 use norm_sys as sys;
@@ -344,6 +347,8 @@ fn main() {
         }
         print_chains(&library, name);
         family::print(&library, name);
+        functions::print(&library, name);
+        attention::print(&library, name);
         for cols in (1..=130).chain([257, 301, 768, 1024, 4096, 33000]) {
             for (type_name, data_type) in [
                 ("f32", sys::norm_f32),
