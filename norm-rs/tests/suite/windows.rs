@@ -131,20 +131,46 @@ fn pairs_of_windows() {
     }
 }
 
-/// Scores from -0.044 to 0.038 over 18 keys give nearly the same weight to each.
+/// Queries of RMS 0.530 and keys of RMS 0.020 give scores from -0.044 to 0.038, and so 18 keys almost the same weight:
+/// 1/18 = 0.0556 for the first, and for the last, which has the lowest score, 0.0531.
 #[test]
 fn small_scores_make_attention_uniform() {
-    let (engine, keys) = (Engine::cpu().unwrap(), 18);
+    const SIZE: usize = 64;
+    let (engine, keys, scale) = (Engine::cpu().unwrap(), 18, 1.0 / (SIZE as f32).sqrt());
     let dense = |dims: &[usize]| MemoryDesc::dense(dims, DataType::F32).unwrap();
-    let (query, key, value) =
-        (dense(&[1, 1, 1, 1]), dense(&[1, 1, 1, keys]), dense(&[1, 1, keys, keys]));
-    let scores: Vec<f32> =
-        (0..keys).map(|i| -0.044 + 0.082 * (i as f32 / 17.0).powf(0.8)).collect();
+    let (query_rms, key_rms) = (0.53f32, 0.02f32);
+    let wanted = |key: usize| match key {
+        0 => 0.002,
+        17 => -0.044,
+        key => 0.038 - 0.068 * ((key - 1) as f32 / 15.0),
+    };
+    // Each key has a part in the direction of the query, for its score, and an orthogonal one.
+    let key_of = |d: usize, key: usize| {
+        let part = wanted(key) / (scale * SIZE as f32 * query_rms * key_rms);
+        let sign = if d >> (key % 6) & 1 == 0 { 1.0 } else { -1.0 };
+        key_rms * (part + sign * (1.0 - part * part).sqrt())
+    };
+    let queries = [query_rms; SIZE];
+    let of_keys: Vec<f32> = (0..SIZE * keys).map(|at| key_of(at / keys, at % keys)).collect();
+    let rms = |numbers: &mut dyn Iterator<Item = f32>| {
+        (numbers.map(|x| f64::from(x).powi(2)).sum::<f64>() / SIZE as f64).sqrt()
+    };
+    let scores: Vec<f64> = (0..keys)
+        .map(|key| {
+            let elements = || of_keys[key..].iter().copied().step_by(keys);
+            assert!((rms(&mut elements()) - 0.02).abs() < 1e-7);
+            let products = elements().zip(queries).map(|(k, q)| f64::from(k) * f64::from(q));
+            f64::from(scale) * products.sum::<f64>()
+        })
+        .collect();
+
     let one = |at: usize| if at.is_multiple_of(keys + 1) { 1.0 } else { 0.0 };
-    let q = memory(&engine, &[1, 1, 1, 1], &[1f32]);
-    let k = memory(&engine, &[1, 1, 1, keys], &scores);
+    let q = memory(&engine, &[1, 1, 1, SIZE], &queries);
+    let k = memory(&engine, &[1, 1, SIZE, keys], &of_keys);
     let v = memory(&engine, &[1, 1, keys, keys], &(0..keys * keys).map(one).collect::<Vec<f32>>());
-    let builder = Forward::inference(&engine, &query, &key, &value).scale(1.0).entropy();
+    let (query, key, value) =
+        (dense(&[1, 1, 1, SIZE]), dense(&[1, 1, SIZE, keys]), dense(&[1, 1, keys, keys]));
+    let builder = Forward::inference(&engine, &query, &key, &value).scale(scale).entropy();
     let attention = builder.build().unwrap();
     let mut dst = Memory::new(&engine, &dense(&[1, 1, 1, keys])).unwrap();
     let mut entropy = memory(&engine, &[1, 1], &[0f32]);
@@ -152,15 +178,14 @@ fn small_scores_make_attention_uniform() {
     attention.execute(&Stream::new(&engine).unwrap(), args).unwrap();
 
     let weights: Vec<f32> = elements(&dst);
-    let mut softmax = vec![0f32; keys];
-    norm_rs::softmax(&scores, keys, &mut softmax).unwrap();
-    for (weight, softmax) in weights.iter().zip(&softmax) {
-        assert!((weight - softmax).abs() < 1e-7, "{weight} is not {softmax}");
-        assert!((weight * 18.0 - 1.0).abs() < 0.05);
+    let sum: f64 = scores.iter().map(|score| score.exp()).sum();
+    for (weight, score) in weights.iter().zip(&scores) {
+        assert!((f64::from(*weight) - score.exp() / sum).abs() < 1e-8, "{weight} of {score}");
     }
-    assert!((weights[0] - 0.0531).abs() < 5e-5, "{}", weights[0]);
-    let mean = weights.iter().sum::<f32>() / 18.0;
-    assert!((mean - 0.0556).abs() < 5e-5, "{mean}");
+    let near = |value: f32, expected: f32| (value - expected).abs() < 5e-5;
+    let (least, most) = weights.iter().fold((1f32, 0f32), |(a, b), w| (a.min(*w), b.max(*w)));
+    assert!(near(weights[0], 0.0556) && near(weights[17], 0.0531), "{weights:?}");
+    assert!(least == weights[17] && near(most, 0.0576), "{weights:?}");
     let entropy = elements::<f32>(&entropy)[0];
     assert!((entropy - 18f32.ln()).abs() < 1e-3, "{entropy} is not ln 18");
 }
