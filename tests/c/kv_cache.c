@@ -17,14 +17,14 @@ static void bits_of_plain_tensors(void) {
             {norm_kv_paged, 7, WINDOW, 90, 0}, {norm_kv_ring, 16, WINDOW, 1, 0},
             {norm_kv_ring, 3, WINDOW, 1, 0},
             {norm_kv_ring, 16, WINDOW, 1, 4}, {norm_kv_ring, 3, WINDOW, 1, 20}};
-    static const int chunks[] = {1, 7, 64};
+    static const int chunks[] = {1, 7, 64, LENGTH};
     const norm_dim_t ends[] = {LENGTH, 211, 7};
     for (int t = 0; t < (emulated ? 1 : 3); ++t)
         for (int k = emulated ? 2 : 0; k < 7; k += emulated ? 3 : 1) {
             kept = kinds[k].kept;
             make_stories(types[t], kinds[k].window, 0);
-            /* One token at a time is slowest, so only for f32 and one of each kind. */
-            for (int c = emulated ? 2 : t == 0 && k % 2 == 1 ? 0 : 1; c < 3; ++c) {
+            for (int c = emulated ? 2 : 0; c < (emulated ? 3 : 4); ++c) {
+                step_rows = chunks[c];
                 snprintf(expect_case, sizeof expect_case, "type %d, kind %d, chunk %d", t, k,
                         chunks[c]);
                 norm_kv_cache_t cache = make_cache(kinds[k].kind, types[t], kinds[k].page);
@@ -44,6 +44,7 @@ static void bits_of_plain_tensors(void) {
         }
     expect_case[0] = 0;
     kept = 0;
+    step_rows = 64;
 }
 
 /* Sequences that share their first tokens, by forks in the middle of a page. */

@@ -237,11 +237,14 @@ static void poison(norm_kv_cache_t cache) {
     }
 }
 
+/* The most tokens of a sequence in a step. */
+static int step_rows = 64;
+
 /* A cache of a kind for the model. The window of a ring has WINDOW tokens. */
 static norm_kv_cache_t make_cache(norm_kv_cache_kind_t kind, norm_data_type_t type, int page) {
     norm_kv_cache_t cache = NULL;
     MUST(norm_kv_cache_create(&cache, engine, kind, type, LAYERS, GROUPS, KEY, VALUE, MOST, 320,
-            MOST * 64, page, 0, kind == norm_kv_ring ? WINDOW : 0,
+            MOST * step_rows, page, 0, kind == norm_kv_ring ? WINDOW : 0,
             kind == norm_kv_ring ? kept : 0));
     poison(cache);
     return cache;
