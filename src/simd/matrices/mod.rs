@@ -7,6 +7,8 @@
 //! Operands are tiles of 32 terms by 16 results, in words of two terms that one instruction adds to the same sum.
 
 mod pairs;
+#[cfg(test)]
+mod tests;
 mod tiles;
 
 pub(crate) use pairs::Pairs;
