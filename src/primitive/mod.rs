@@ -11,6 +11,8 @@ mod desc;
 mod dropout;
 mod dynamic;
 mod enumerators;
+#[cfg(test)]
+pub(crate) mod exact;
 mod gating;
 mod gradient;
 mod half_rows;

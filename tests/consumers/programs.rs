@@ -4,9 +4,19 @@ use std::os::unix::process::ExitStatusExt;
 
 use crate::toolchain::{Language, build, build_unlinked, command, library_dir, root, run, text};
 
-/// Runs a C program; its summary must report checks.
+/// The pages that have tables which programs print.
+const PAGES: [&str; 2] = [
+    include_str!("../../docs/primitives/eltwise.md"),
+    include_str!("../../docs/primitives/softmax.md"),
+];
+
+/// Runs a C program; its summary must report checks, and the rows of its tables must be in the documentation.
 fn check(source: &str) {
     let printed = run(&mut command(build(source, Language::C99)));
+    let quoted = |row: &&str| PAGES.iter().flat_map(|page| page.lines()).any(|line| line == *row);
+    let missing: Vec<_> =
+        printed.lines().filter(|line| line.starts_with("| ") && !quoted(line)).collect();
+    assert!(missing.is_empty(), "not in the documentation:\n{}", missing.join("\n"));
     let summary = printed.lines().last().unwrap_or_default();
     assert!(summary.ends_with(" 0 failed"), "{source} ended with {summary:?}");
 }

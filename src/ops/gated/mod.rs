@@ -9,6 +9,8 @@ mod kernel;
 mod op;
 mod problem;
 mod reference;
+#[cfg(test)]
+mod tests;
 mod vector;
 mod view;
 
