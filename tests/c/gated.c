@@ -227,6 +227,49 @@ static void extremes(void) {
     MUST(norm_memory_desc_destroy(desc));
 }
 
+/* NaN stays NaN, whatever the limit: a minimum must not replace it, nor a clamp. */
+static void not_a_number(norm_alg_kind_t alg, float limit) {
+    enum { LENGTH = 70 };
+    float x[LENGTH], u[LENGTH], g[LENGTH], dst[LENGTH], diff_gate[LENGTH], diff_up[LENGTH];
+    const norm_dim_t dims[] = {LENGTH};
+    norm_memory_desc_t desc = NULL;
+    norm_primitive_desc_t forward = NULL, backward = NULL;
+    snprintf(expect_case, sizeof expect_case, "NaN, %s, limit %g", norm_alg_kind2str(alg),
+            (double)limit);
+    for (int i = 0; i < LENGTH; ++i) {
+        x[i] = i % 7 == 3 ? NAN : (float)(i % 5) + 0.5f;
+        u[i] = i % 5 == 4 ? NAN : (float)(i % 3) + 0.5f;
+        g[i] = i % 11 == 6 ? NAN : 1;
+    }
+    MUST(norm_memory_desc_create_with_tag(&desc, 1, dims, norm_f32, norm_a));
+    MUST(norm_gated_forward_primitive_desc_create(&forward, engine, norm_forward_training, alg,
+            norm_gate_separate, desc, desc, desc, 1.5f, limit, 0.5f, NULL));
+    MUST(norm_gated_backward_primitive_desc_create(&backward, engine, alg, norm_gate_separate, desc,
+            desc, desc, desc, desc, NULL, 1.5f, limit, 0.5f, forward, NULL));
+    do {
+        const given_t given[] = {{NORM_ARG_SRC, desc, x}, {NORM_ARG_SRC_1, desc, u},
+                {NORM_ARG_DST, desc, dst}};
+        MUST(execute(forward, 3, given));
+        for (int i = 0; i < LENGTH; ++i)
+            EXPECT(!isnan(dst[i]) == !(isnan(x[i]) || isnan(u[i])));
+    } while (norm_primitive_desc_next_impl(forward) == norm_success);
+    do {
+        const given_t given[] = {{NORM_ARG_SRC, desc, x}, {NORM_ARG_SRC_1, desc, u},
+                {NORM_ARG_DIFF_DST, desc, g}, {NORM_ARG_DIFF_SRC, desc, diff_gate},
+                {NORM_ARG_DIFF_SRC_1, desc, diff_up}};
+        MUST(execute(backward, 5, given));
+        for (int i = 0; i < LENGTH; ++i) {
+            const int slope = isnan(x[i]) && alg != norm_eltwise_linear && alg != norm_eltwise_relu;
+            const int gate_nan = x[i] > limit ? 0 : slope || isnan(u[i]) || isnan(g[i]);
+            const int up_nan = fabsf(u[i]) > limit ? 0 : isnan(x[i]) || isnan(g[i]);
+            EXPECT(!isnan(diff_gate[i]) == !gate_nan && !isnan(diff_up[i]) == !up_nan);
+        }
+    } while (norm_primitive_desc_next_impl(backward) == norm_success);
+    MUST(norm_primitive_desc_destroy(forward));
+    MUST(norm_primitive_desc_destroy(backward));
+    MUST(norm_memory_desc_destroy(desc));
+}
+
 static void refusals(void) {
     norm_primitive_desc_t out = UNTOUCHED;
     norm_memory_desc_t one = desc_of(COLS, COLS), all = desc_of(2 * COLS, 2 * COLS);
@@ -291,6 +334,14 @@ int main(void) {
             both_ways(functions[f], packings[p], 1, INFINITY, 0);
             both_ways(functions[f], packings[p], 1.702f, 5.01f, 1);
         }
+    norm_cpu_isa_t levels[LEVELS_MAX];
+    const int count = levels_here(levels);
+    for (int level = 0; level < count; ++level) {
+        MUST(norm_set_max_cpu_isa(levels[level]));
+        for (int f = 0; f < 6; ++f)
+            not_a_number(functions[f], INFINITY), not_a_number(functions[f], 2);
+    }
+    MUST(norm_set_max_cpu_isa(norm_cpu_isa_default));
     in_place();
     extremes();
     refusals();

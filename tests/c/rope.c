@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  *
  * Rope forward and backward compared with the formula in double at every level;
- * angles at far positions; a normalization with the bits of layer normalization;
- * slots; permuted weights; and refusals.
+ * angles at far positions; slots; permuted weights; and refusals.
  */
+#include "arguments.h"
 #include "levels.h"
 #include "refused.h"
 #include "tensor.h"
@@ -33,27 +33,8 @@ static norm_memory_t memory_of(const_norm_memory_desc_t desc, void *data) {
     return memory;
 }
 
-/* Executes with arguments whose descriptors come from the primitive. */
-typedef struct {
-    int id;
-    void *data;
-} argument_t;
-
 static norm_status_t execute(norm_primitive_desc_t pd, int count, const argument_t *arguments) {
-    norm_exec_arg_t args[8];
-    norm_primitive_t primitive = NULL;
-    MUST(norm_primitive_create(&primitive, pd));
-    for (int i = 0; i < count; ++i) {
-        const_norm_memory_desc_t desc
-                = norm_primitive_desc_query_md(pd, norm_query_exec_arg_md, arguments[i].id);
-        args[i].arg = arguments[i].id;
-        args[i].memory = memory_of(desc, arguments[i].data);
-    }
-    const norm_status_t status = norm_primitive_execute(primitive, stream, count, args);
-    for (int i = 0; i < count; ++i)
-        MUST(norm_memory_destroy(args[i].memory));
-    MUST(norm_primitive_destroy(primitive));
-    return status;
+    return execute_with(pd, engine, stream, count, arguments);
 }
 
 static int refuses(norm_primitive_desc_t pd, int count, const argument_t *args, const char *name) {
@@ -177,41 +158,6 @@ static void special(norm_rope_pairing_t pairing) {
     EXPECT(fabs(y[H * D + a] / (3e38f * cos(angle)) - 1) < 3e-7);
     EXPECT(fabs(y[H * D + b] / (3e38f * sin(angle)) - 1) < 3e-7);
     MUST(norm_primitive_desc_destroy(pd));
-}
-
-/* Layer normalization followed by rope in two primitives, compared with one primitive. */
-static void normalized(norm_data_type_t type, unsigned flags, float unit) {
-    snprintf(expect_case, sizeof expect_case, "normalized, %s, %#x, %g", norm_dt2str(type), flags,
-            (double)unit);
-    const norm_data_type_t between = flags & norm_rope_norm_rounded ? type : norm_f32;
-    const norm_rope_pairing_t pairing = norm_rope_half_split;
-    tensor_t x = tensor_make(type, 3, dims, NULL, engine), y = tensor_make(type, 3, dims, NULL, engine);
-    tensor_t middle = tensor_make(between, 3, dims, NULL, engine);
-    tensor_t want = tensor_make(type, 3, dims, NULL, engine);
-    uint64_t state = 3;
-    tensor_fill_random(&x, &state, -unit, unit);
-    for (size_t col = 0; col < D; ++col)
-        tensor_set(&x, 4, col, 0), tensor_set(&x, 5, col, col % 2 ? 1 : -1);
-    const unsigned own = flags & ~(unsigned)norm_rope_norm_rounded;
-    norm_primitive_desc_t norm = NULL, one = forward_of(pairing, type, type, D, 1e-6f, flags);
-    norm_primitive_desc_t two = forward_of(pairing, between, type, D, 0, 0);
-    MUST(norm_layer_normalization_forward_primitive_desc_create(&norm, engine,
-            norm_forward_inference, x.desc, middle.desc, NULL, 1e-6f, own, NULL));
-    const argument_t first[]
-            = {{NORM_ARG_SRC, x.data}, {NORM_ARG_DST, middle.data}, {NORM_ARG_SCALE, scale}};
-    const argument_t second[] = {{NORM_ARG_SRC, middle.data}, {NORM_ARG_DST, want.data},
-            {NORM_ARG_POSITIONS, positions}, {NORM_ARG_ROPE_FREQUENCIES, frequencies}};
-    const argument_t both[] = {{NORM_ARG_SRC, x.data}, {NORM_ARG_DST, y.data},
-            {NORM_ARG_POSITIONS, positions}, {NORM_ARG_ROPE_FREQUENCIES, frequencies},
-            {NORM_ARG_SCALE, scale}};
-    MUST(execute(norm, flags & norm_use_scale ? 3 : 2, first));
-    MUST(execute(two, 4, second));
-    MUST(execute(one, flags & norm_use_scale ? 5 : 4, both));
-    EXPECT(tensor_same_bits(&y, &want));
-    MUST(norm_primitive_desc_destroy(norm));
-    MUST(norm_primitive_desc_destroy(one));
-    MUST(norm_primitive_desc_destroy(two));
-    tensor_free(&x), tensor_free(&y), tensor_free(&middle), tensor_free(&want);
 }
 
 /* Rows of tokens in a cache of slots, and in pages of slots. The others stay unchanged. */
@@ -430,17 +376,6 @@ int main(void) {
         for (int p = 0; p < 3; ++p)
             for (int rotary = D; rotary > 8; rotary -= 22) there_and_back(pairings[p], rotary);
         for (int p = 0; p < 3; ++p) special(pairings[p]);
-        static const norm_data_type_t types[] = {norm_f32, norm_bf16, norm_f16};
-        for (int t = 0; t < 3; ++t)
-            for (int scaled = 0; scaled < 3; ++scaled) {
-                const unsigned flags = norm_rms_norm | (scaled > 0 ? (unsigned)norm_use_scale : 0)
-                        | (scaled > 1 ? (unsigned)norm_scale_plus_one : 0);
-                normalized(types[t], flags, 3);
-                normalized(types[t], flags | norm_rope_norm_rounded, 3);
-                if (types[t] == norm_f16) continue;
-                normalized(types[t], flags, 1e25f);
-                normalized(types[t], flags | norm_rope_norm_rounded, 1e-25f);
-            }
         slots(0);
         slots(1);
         wrong_positions();

@@ -5,6 +5,7 @@
  * rope backward to f32, and layer normalization backward. Also finite differences of
  * forward, in place, and refusals.
  */
+#include "arguments.h"
 #include "levels.h"
 #include "refused.h"
 #include "tensor.h"
@@ -21,25 +22,9 @@ static double frequencies[PAIRS];
 static int positions[T];
 static norm_memory_desc_t at;
 
-typedef struct {
-    int id;
-    void *data;
-} argument_t;
-
 /* Runs a primitive and destroys its descriptor. */
 static void run(norm_primitive_desc_t pd, int count, const argument_t *arguments) {
-    norm_exec_arg_t args[8];
-    norm_primitive_t primitive = NULL;
-    MUST(norm_primitive_create(&primitive, pd));
-    for (int i = 0; i < count; ++i) {
-        const_norm_memory_desc_t desc
-                = norm_primitive_desc_query_md(pd, norm_query_exec_arg_md, arguments[i].id);
-        args[i].arg = arguments[i].id;
-        MUST(norm_memory_create(&args[i].memory, desc, engine, arguments[i].data));
-    }
-    MUST(norm_primitive_execute(primitive, stream, count, args));
-    for (int i = 0; i < count; ++i) MUST(norm_memory_destroy(args[i].memory));
-    MUST(norm_primitive_destroy(primitive));
+    MUST(execute_with(pd, engine, stream, count, arguments));
     MUST(norm_primitive_desc_destroy(pd));
 }
 

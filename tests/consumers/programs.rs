@@ -40,8 +40,8 @@ c_programs! {
     float_environment fork fork_first_use gated group_normalization guard_pages guard_pages_sdpa
     hints host_scalars kv_cache kv_cache_quantized layer_normalization layouts names objects
     out_of_memory refused_threads reorder residual_bits residual_exact rope rope_frequencies
-    rope_positions rope_through_norm sdpa sdpa_gradients sdpa_packed sentences shared_buffers
-    softmax softmax_errors stale_handles threads tiles
+    rope_norm rope_positions rope_tables rope_through_norm sdpa sdpa_gradients sdpa_packed sentences
+    shared_buffers softmax softmax_errors stale_handles threads tiles
 }
 
 /// The program whose verbose lines are compared.
