@@ -1,4 +1,5 @@
-//! Known mistakes of dropout. The oracle distinguishes each from the right mask and values.
+//! Known mistakes of dropout's generator. The oracle distinguishes each from the right mask; `elementwise_faults.rs` has
+//! those of a library.
 
 use benchdnn::oracle::dropout::Draw;
 

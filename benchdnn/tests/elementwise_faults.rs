@@ -3,6 +3,7 @@
 
 mod sham;
 
+use benchdnn::attributes::Attributes;
 use benchdnn::drivers::{binary, eltwise};
 use benchdnn::harness;
 use benchdnn::library::{TensorRequest, Wanted};
@@ -10,8 +11,8 @@ use benchdnn::oracle::post_ops::{BinaryAlgorithm, EltwiseAlgorithm};
 use benchdnn::problem::{Data, Expected, Problem};
 use benchdnn::tensor::Layout;
 use norm_sys::{
-    NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SRC_0, NORM_ARG_SRC_1,
-    NORM_ARG_SRC_2,
+    NORM_ARG_ATTR_DROPOUT_MASK, NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_SRC_0,
+    NORM_ARG_SRC_1, NORM_ARG_SRC_2,
 };
 use sham::Faulty;
 use std::any::Any;
@@ -42,6 +43,14 @@ enum Fault {
     SumLost,
     /// f64 problems are computed in f32.
     Single,
+    /// Dropout has another seed.
+    SeedLost,
+    /// Dropout has no offset.
+    OffsetLost,
+    /// Dropout does not multiply the elements that it keeps.
+    KeptUnchanged,
+    /// The mask of dropout has 1 for the elements that are dropped.
+    MaskTurned,
 }
 
 /// The library's computation, and the layouts of its tensors.
@@ -59,6 +68,21 @@ fn layout(request: &TensorRequest, dims: &[usize]) -> Layout {
     }
 }
 
+/// The attributes that the library uses, and the layouts of their tensors.
+fn attributes(fault: Fault, of: &Attributes, dims: &[usize]) -> (Attributes, Vec<(i32, Layout)>) {
+    let mut used = of.clone();
+    if let Some(dropout) = &mut used.dropout.value {
+        match fault {
+            Fault::SeedLost => dropout.seed += 1,
+            Fault::OffsetLost => dropout.offset = 0,
+            _ => {}
+        }
+    }
+    let layouts = of.tensors(dims, 1).into_iter();
+    let layouts = layouts.map(|tensor| (tensor.id, Layout::dense(&tensor.dims, tensor.data_type)));
+    (used, layouts.collect())
+}
+
 fn of_eltwise(fault: Fault, request: &eltwise::Request) -> Created {
     let eltwise::Request { direction, dims, src, dst, .. } = request;
     let (mut algorithm, [mut alpha, mut beta]) = (request.algorithm, request.parameters);
@@ -68,6 +92,7 @@ fn of_eltwise(fault: Fault, request: &eltwise::Request) -> Created {
         Fault::OtherGelu => algorithm = EltwiseAlgorithm::GeluTanh,
         _ => {}
     }
+    let (attributes, more) = attributes(fault, &request.attributes, dims);
     let problem = eltwise::EltwiseProblem {
         dims: dims.clone(),
         direction: *direction,
@@ -76,16 +101,18 @@ fn of_eltwise(fault: Fault, request: &eltwise::Request) -> Created {
         beta,
         src_dt: src.data_type,
         dst_dt: dst.data_type,
+        attributes,
         ..eltwise::EltwiseProblem::default()
     };
     let wanted = src.wanted.clone();
     let of = |data_type| layout(&TensorRequest { data_type, wanted: wanted.clone() }, dims);
-    let layouts = vec![
+    let mut layouts = vec![
         (NORM_ARG_SRC_0, of(src.data_type)),
         (NORM_ARG_DST, of(dst.data_type)),
         (NORM_ARG_DIFF_DST, of(dst.data_type)),
         (NORM_ARG_DIFF_SRC, of(src.data_type)),
     ];
+    layouts.extend(more);
     Created { fault, problem: Rc::new(problem), layouts }
 }
 
@@ -95,12 +122,13 @@ fn of_binary(fault: Fault, request: &binary::Request) -> Created {
         BinaryAlgorithm::Ge if fault == Fault::GreaterAlone => BinaryAlgorithm::Gt,
         algorithm => algorithm,
     };
+    let (attributes, more) = attributes(fault, &request.attributes, dims);
     let problem = binary::BinaryProblem {
         dims: source_dims.clone(),
         algorithm,
         src_dts: [sources[0].data_type, sources[1].data_type],
         dst_dt: dst.data_type,
-        attributes: request.attributes.clone(),
+        attributes,
         ..binary::BinaryProblem::default()
     };
     let ids = [NORM_ARG_SRC_0, NORM_ARG_SRC_1, NORM_ARG_SRC_2];
@@ -108,6 +136,7 @@ fn of_binary(fault: Fault, request: &binary::Request) -> Created {
     let mut layouts: Vec<_> =
         ids.into_iter().zip(pairs.map(|(source, dims)| layout(source, dims))).collect();
     layouts.push((NORM_ARG_DST, layout(dst, dims)));
+    layouts.extend(more);
     Created { fault, problem: Rc::new(problem), layouts }
 }
 
@@ -118,11 +147,17 @@ impl Faulty for Created {
 
     fn outputs(&self, mut data: Data) -> Vec<(i32, Vec<f64>)> {
         spoil(self.fault, &mut data);
-        let single = |value: &f64| match self.fault {
-            Fault::Single => f64::from(*value as f32),
-            _ => *value,
+        let dropout = self.problem.attributes().dropout.value.as_ref();
+        let kept = dropout.map_or(1.0, |dropout| 1.0 - f64::from(dropout.probability));
+        let spoiled = |id: i32, value: f64| match self.fault {
+            Fault::Single => f64::from(value as f32),
+            Fault::KeptUnchanged if id == NORM_ARG_DST => value * kept,
+            Fault::MaskTurned if id == NORM_ARG_ATTR_DROPOUT_MASK => 1.0 - value,
+            _ => value,
         };
-        let values = |Expected { id, values, .. }| (id, values.iter().map(single).collect());
+        let values = |Expected { id, values, .. }| {
+            (id, values.iter().map(|value| spoiled(id, *value)).collect())
+        };
         let mut expected = self.problem.expected(&data);
         if !self.problem.attributes().is_default() {
             expected = self.problem.with_attributes(&data, &expected);
@@ -184,6 +219,18 @@ const FAULTS: &[(Fault, &str)] = &[
         "--binary --alg=sub --sdt=f32,s8 --attr-post-ops=sum:0.5 33x17 1x17:33x17 33x1:1x17",
     ),
     (Fault::SumLost, "--binary --alg=mul --attr-post-ops=sum:0.5 --inplace=true 33x17 33x17:1x17"),
+    (
+        Fault::SeedLost,
+        "--eltwise --alg=linear,exp --alpha=1 --dt=f32,bf16 --attr-dropout=0.5:77,0.25:-3:undef:8 33x17",
+    ),
+    (
+        Fault::SeedLost,
+        "--binary --alg=add --sdt=f32,bf16 --attr-dropout=0.5:77,0.25:-3:abx:8 33x17",
+    ),
+    (Fault::OffsetLost, "--eltwise --alg=exp --attr-dropout=0.5:77:any:8,0.1:77:undef:8 33x17"),
+    (Fault::KeptUnchanged, "--eltwise --alg=exp --dt=f32,f16 --attr-dropout=0.25:77 33x17"),
+    (Fault::KeptUnchanged, "--binary --alg=mul --attr-dropout=0.25:77:undef 33x17"),
+    (Fault::MaskTurned, "--eltwise --alg=exp --attr-dropout=0.5:77,0.25:77:abx:8 33x17"),
 ];
 
 #[test]
