@@ -1015,7 +1015,8 @@ NORM_API norm_status_t norm_group_normalization_backward_primitive_desc_create(
  *
  * Arithmetic is f32, with f64 for sums of more than a few hundred elements, or all f64
  * if src or dst is. The bits do not depend on the instruction set, the threads or the
- * layouts. A row with NaN or +Inf, or of only -Inf, becomes NaN.
+ * layouts. A row with NaN or +Inf becomes NaN, as does one of only -Inf, except with
+ * norm_softmax_accurate_inf_as_zero.
  *
  * prop_kind      norm_forward_training or norm_forward_inference, which are the same
  * alg_kind       norm_softmax_accurate, norm_softmax_log or
