@@ -43,7 +43,7 @@ pub struct RopeData {
     pub tables: [Vec<f64>; 2],
     /// The factors of a normalization.
     pub scale: Vec<f64>,
-    /// A slot for each token.
+    /// A slot for each token, or -1.
     pub slots: Vec<f64>,
 }
 
@@ -105,7 +105,9 @@ pub fn rope(p: &RopeFill, fill: Fill) -> RopeData {
         scale: (0..p.scale.0)
             .map(|_| p.scale.1.round(0.5 + scale.below(64) as f64 / 64.0))
             .collect(),
-        // One for each token, from the last slot down.
-        slots: (0..tokens).map(|token| (slots - 1 - token) as f64).collect(),
+        // From the last slot down; some tokens have none.
+        slots: (0..tokens)
+            .map(|token| if token % 4 == 2 { -1.0 } else { (slots - 1 - token) as f64 })
+            .collect(),
     }
 }

@@ -141,7 +141,7 @@ impl RopeProblem {
         }
     }
 
-    fn pairs(&self) -> usize {
+    pub(super) fn pairs(&self) -> usize {
         self.rotary_dims() / 2
     }
 
@@ -184,43 +184,6 @@ impl RopeProblem {
             (head.to_vec(), Vec::new())
         };
         rotated(&head, &errors, self.pairing, &self.angles_of(row, data))
-    }
-
-    /// Why the library refuses the problem.
-    fn refused(&self) -> Option<&'static str> {
-        let (rotary, pairs) = (self.rotary_dims(), self.pairs());
-        let forward = self.direction.is_forward();
-        if !rotary.is_multiple_of(2) || rotary > self.cols() || rotary == 0 {
-            return Some("the rotary dims must be even and at most a head");
-        }
-        if self.pairing == Pairing::HalfOfHead && !self.cols().is_multiple_of(2) {
-            return Some("halves of a head need an even size");
-        }
-        if !self.sections.is_empty() && self.sections.iter().sum::<usize>() != pairs {
-            return Some("the pairs of the sections must add up to all pairs");
-        }
-        let flags = self.flags;
-        let sections = flags.interleaved_sections();
-        if !forward && flags.slots() {
-            return Some("backward has no slots");
-        }
-        if self.direction == Direction::Backward && !flags.scale() {
-            return Some("there is no scale");
-        }
-        if self.through_norm() && self.dims.len() > 5 {
-            return Some("a normalization has up to 5 dimensions");
-        }
-        if sections && self.sections.is_empty()
-            || (flags.scale() || flags.rounded()) && !flags.norm()
-            || flags.plus_one() && !flags.scale()
-        {
-            return Some("a flag requires another one");
-        }
-        let index = self.index();
-        if flags.slots() && (self.dims.len() < 3 || index.is_some_and(|dim| dim > 0)) {
-            return Some("slots need three dimensions, tokens first");
-        }
-        (index.is_some_and(|dim| dim + 1 >= self.dims.len())).then_some("no such dimension")
     }
 }
 
@@ -310,7 +273,7 @@ impl Problem for RopeProblem {
         let mut all = if forward {
             vec![
                 main(input, "src", Input, self.dims.clone(), self.src_dt),
-                main(output, "dst", Output, self.dims.clone(), self.dst_dt),
+                main(output, "dst", self.dst_role(), self.dst_dims(), self.dst_dt),
             ]
         } else {
             vec![
@@ -391,7 +354,6 @@ impl Problem for RopeProblem {
             Angles::Frequencies => 0,
             Angles::Tables => self.table_rows() * self.pairs(),
         };
-        let slots = self.flags.slots();
         let data = fill::rope(
             &RopeFill {
                 src: if self.through_norm() {
@@ -406,7 +368,7 @@ impl Problem for RopeProblem {
                 pairs: self.pairs(),
                 table: (table, self.table_dt),
                 scale: (if self.flags.scale() { self.cols() } else { 0 }, DataType::F32),
-                slots: if slots { (self.dims[0], self.dims[0]) } else { (0, 0) },
+                slots: if self.flags.slots() { (self.dims[0], self.dst_dims()[0]) } else { (0, 0) },
             },
             fill,
         );
@@ -421,6 +383,7 @@ impl Problem for RopeProblem {
             (NORM_ARG_ROPE_SIN, sin),
             (NORM_ARG_SCALE, data.scale),
             (NORM_ARG_SLOTS, data.slots),
+            (if self.flags.slots() { NORM_ARG_DST } else { 0 }, self.held()),
         ])
     }
 
@@ -428,16 +391,15 @@ impl Problem for RopeProblem {
         if self.through_norm() {
             return self.through_expected(data);
         }
-        let (cols, slots) = (self.cols(), data.get(NORM_ARG_SLOTS));
+        let cols = self.cols();
         let rows: usize = self.outer().iter().product();
-        let heads = rows / self.dims[0].max(1);
-        let count: usize = self.dims.iter().product();
-        let (mut values, mut terms) = (vec![0.0; count], vec![0.0; count]);
+        let count: usize = self.dst_dims().iter().product();
+        // With slots, the others keep what they held.
+        let mut values = data.get(NORM_ARG_DST).to_vec();
+        values.resize(count, 0.0);
+        let mut terms = vec![0.0; count];
         for row in 0..rows {
-            let to = match self.flags.slots() {
-                true => slots[row / heads] as usize * heads + row % heads,
-                false => row,
-            };
+            let Some(to) = self.dst_row(row, data) else { continue };
             let (one, bounds) = self.row(row, data);
             values[to * cols..(to + 1) * cols].copy_from_slice(&one);
             terms[to * cols..(to + 1) * cols].copy_from_slice(&bounds);

@@ -115,7 +115,7 @@ impl Request {
         };
         Ok(Descs {
             src: self.src.desc(connection, &p.dims)?,
-            dst: self.dst.desc(connection, &p.dims)?,
+            dst: self.dst.desc(connection, &p.dst_dims())?,
             diff_src: self.diff_src.desc(connection, &p.dims)?,
             position: dense(&p.position_dims(), p.position_dt)?,
             table: match p.angles {

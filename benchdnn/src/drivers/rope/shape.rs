@@ -1,8 +1,16 @@
 //! The meaning of a problem's dimensions: tokens with positions, and heads that share them.
 
 use super::problem::RopeProblem;
+use crate::direction::Direction;
+use crate::execution::Role;
+use crate::fill;
 use crate::language::value::BadValue;
+use crate::oracle::rope::Pairing;
+use crate::problem::Data;
 use norm_sys::*;
+
+/// Slots of dst that no token is written to.
+const SPARE_SLOTS: usize = 3;
 
 /// The source of cosines and sines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -171,5 +179,73 @@ impl RopeProblem {
         let own = self.own_positions();
         let at = index.iter().zip(&own).fold(0, |at, (index, size)| at * size + index % size);
         (at, self.index().map_or(0, |dim| index[dim]))
+    }
+
+    /// The dimensions of dst: slots instead of tokens, some of them spare.
+    pub(super) fn dst_dims(&self) -> Vec<usize> {
+        let mut dims = self.dims.clone();
+        if self.flags.slots() {
+            dims[0] += SPARE_SLOTS;
+        }
+        dims
+    }
+
+    pub(super) fn dst_role(&self) -> Role {
+        if self.flags.slots() { Role::Updated } else { Role::Output }
+    }
+
+    /// What dst holds before: with slots, rows that are not written keep it.
+    pub(super) fn held(&self) -> Vec<f64> {
+        match self.flags.slots() {
+            true => fill::before(&self.dst_dims(), self.dst_dt),
+            false => Vec::new(),
+        }
+    }
+
+    /// The row of dst that a row of src is written to; `None` if its token has no slot.
+    pub(super) fn dst_row(&self, row: usize, data: &Data) -> Option<usize> {
+        if !self.flags.slots() {
+            return Some(row);
+        }
+        let heads = self.outer()[1..].iter().product::<usize>();
+        let slot = data.get(NORM_ARG_SLOTS)[row / heads];
+        (slot >= 0.0).then(|| slot as usize * heads + row % heads)
+    }
+
+    /// Why the library refuses the problem.
+    pub(super) fn refused(&self) -> Option<&'static str> {
+        let (rotary, pairs) = (self.rotary_dims(), self.pairs());
+        let forward = self.direction.is_forward();
+        if !rotary.is_multiple_of(2) || rotary > self.cols() || rotary == 0 {
+            return Some("the rotary dims must be even and at most a head");
+        }
+        if self.pairing == Pairing::HalfOfHead && !self.cols().is_multiple_of(2) {
+            return Some("halves of a head need an even size");
+        }
+        if !self.sections.is_empty() && self.sections.iter().sum::<usize>() != pairs {
+            return Some("the pairs of the sections must add up to all pairs");
+        }
+        let flags = self.flags;
+        let sections = flags.interleaved_sections();
+        if !forward && flags.slots() {
+            return Some("backward has no slots");
+        }
+        if self.direction == Direction::Backward && !flags.scale() {
+            return Some("there is no scale");
+        }
+        if self.through_norm() && self.dims.len() > 5 {
+            return Some("a normalization has up to 5 dimensions");
+        }
+        if sections && self.sections.is_empty()
+            || (flags.scale() || flags.rounded()) && !flags.norm()
+            || flags.plus_one() && !flags.scale()
+        {
+            return Some("a flag requires another one");
+        }
+        let index = self.index();
+        if flags.slots() && (self.dims.len() < 3 || index.is_some_and(|dim| dim > 0)) {
+            return Some("slots need three dimensions, tokens first");
+        }
+        (index.is_some_and(|dim| dim + 1 >= self.dims.len())).then_some("no such dimension")
     }
 }
