@@ -151,7 +151,10 @@ fn mistakes_are_pointed_at() {
     let chain = vec!["relu"; 33].join("+");
     assert_eq!(at("attr-post-ops", &chain), 32 * 5);
     let (_, message) = wrong("attr-post-ops", "rleu");
-    assert!(message.starts_with("'rleu' is not a post-op; they are sum, dw, prelu, abs"), "{message}");
+    assert!(
+        message.starts_with("'rleu' is not a post-op; they are sum, dw, prelu, abs"),
+        "{message}"
+    );
     let (_, message) = wrong("attr-post-ops", "gelu");
     assert_eq!(message, "'gelu' is not a post-op; write gelu_erf or gelu_tanh");
 }
