@@ -33,7 +33,7 @@ CASES = [
     ("CH", "residual"), ("CM", "residual"), ("CHP", ""), ("CMP", ""),
     ("CHO", "swish"), ("CMO", "swish"), ("CHI", "swish"), ("CMI", "swish"), ("CMO", "logistic"), ("I", "logistic"),
     ("CHPO", "residual swish"), ("CHMPI", "residual swish"), ("CMO", "residual logistic"),
-    ("CMB", ""), ("M", "partial=8"), ("CHM", "partial=4"),
+    ("CMB", ""), ("M", "partial=8"), ("CHM", "partial=16"),
     # Every pair.
     ("CHP", "residual"), ("CHB", "residual"), ("CHI", "residual swish"), ("CM", "residual partial=8"), ("CMPB", ""),
     ("CHPO", "swish"), ("CMPI", "swish"), ("CMP", "partial=8"), ("CMBO", "swish"), ("CHBI", "swish"),

@@ -12,7 +12,7 @@ mod dropout;
 mod dynamic;
 mod enumerators;
 #[cfg(test)]
-pub(crate) mod exact;
+pub(crate) mod exact_tests;
 mod gating;
 mod gradient;
 mod half_rows;

@@ -2,7 +2,7 @@
 //! documentation has the table that this prints.
 
 use super::EltwiseAlgorithm as E;
-use super::exact::{
+use super::exact_tests::{
     Unit, below, gelu_erf_slope, gelu_tanh_slope, largest, mish_slope, numbers, quote, sigmoid,
     softplus, swish_slope, tanh_argument,
 };

@@ -137,8 +137,8 @@ static void layouts(const norm::engine &engine) {
     EXPECT(plain.reshape({32, 6, 8}).get_strides() == memory::dims({48, 8, 1}));
     EXPECT(plain.permute_axes({1, 0}) == memory::desc({48, 32}, dt::f32, tag::ba));
     THROWS(norm_invalid_arguments, "dims", plain.reshape({32, 47}));
-    THROWS(norm_invalid_arguments, "permutation has 1 entries", plain.permute_axes({1}));
-    THROWS(norm_invalid_arguments, "sizes has 1 entries", plain.submemory_desc({1}, {0, 0}));
+    THROWS(norm_invalid_arguments, "permutation has 1 entry", plain.permute_axes({1}));
+    THROWS(norm_invalid_arguments, "sizes has 1 entry", plain.submemory_desc({1}, {0, 0}));
     THROWS(norm_invalid_arguments, "offsets has 3 entries", plain.submemory_desc({1, 1}, {0, 0, 0}));
     THROWS(norm_unimplemented, "offsets", blocked.submemory_desc({8, 16}, {8, 0}));
 

@@ -3,7 +3,7 @@
 
 use super::functions::{plain_backward, plain_forward};
 use super::problem::{GatedFunction as F, Numbers};
-use crate::primitive::exact::{
+use crate::primitive::exact_tests::{
     Unit, below, gelu_erf_slope, gelu_tanh_slope, largest, numbers, quote, sigmoid, swish_slope,
     tanh_argument,
 };
