@@ -235,7 +235,8 @@ fn used_by_folder(text: &str, modules: &BTreeSet<Vec<String>>, folder: &[String]
         let start = lines[..*at].rfind(|c| !is_word(c as u8)).map_or(0, |before| before + 1);
         (!lines[..start].ends_with("::")).then(|| lines[start..*at].to_owned())
     };
-    let is_module = |name: &String| modules.contains(&[folder, &[name.clone()]].concat());
+    let is_module =
+        |name: &String| modules.contains(&[folder, std::slice::from_ref(name)].concat());
     lines.match_indices("::").filter_map(|found| own(&found)).filter(is_module).collect()
 }
 
