@@ -76,7 +76,9 @@ pub(crate) fn miri(arguments: &[String]) -> Vec<Step> {
     let run = |flags: &str| {
         let test = format!("cargo +{} miri test --manifest-path fuzz/Cargo.toml --lib", nightly());
         let mut step = Step::new(&format!("{test} --no-default-features"));
-        step.variables.push(("MIRIFLAGS".into(), format!("-Zmiri-disable-isolation {flags}")));
+        // Otherwise Miri chooses the bits of NaN at random, and the fuzzers compare bits.
+        let flags = format!("-Zmiri-disable-isolation -Zmiri-deterministic-floats {flags}");
+        step.variables.push(("MIRIFLAGS".into(), flags));
         step.variables.push(("NORM_FUZZ_INPUTS".into(), inputs.into()));
         step
     };
