@@ -203,7 +203,7 @@ fn gated(library: &Library, data_type: u32, cols: i64, function: u32, packing: u
     descs
 }
 
-/// Heads of `size` elements, of which three quarters are rotated.
+/// Heads of `size` elements; the first three quarters of each are rotated.
 fn rope(library: &Library, data_type: u32, size: i64, pairing: u32, flags: u32) -> Descs {
     let x = Library::desc(&[ROWS, HEADS, size], data_type);
     let positions = Library::desc(&[ROWS, 1], sys::norm_s32);

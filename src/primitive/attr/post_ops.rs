@@ -201,7 +201,7 @@ fn check_operand(name: fmt::Arguments<'_>, desc: &MemoryDesc, dst: &MemoryDesc) 
     let fits = |(d, dim): (&i64, &i64)| *d == 1 || d == dim;
     if desc.ndims() != dst.ndims() || !desc.dims().iter().zip(dst.dims()).all(fits) {
         return Err(Error::invalid(format_args!(
-            "{name}: dimensions {:?} do not broadcast to those of the output, {:?}; it needs {}, each the same or 1",
+            "{name}: dimensions {:?} do not broadcast to those of the output, {:?}; it needs {} dimensions, each equal or 1",
             desc.dims(),
             dst.dims(),
             dst.ndims()
