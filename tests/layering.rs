@@ -241,9 +241,7 @@ fn used_by_folder(text: &str, modules: &BTreeSet<Vec<String>>, folder: &[String]
 }
 
 fn is_re_export(line: &str) -> bool {
-    line.split_once("use ").is_some_and(|(before, _)| before.trim_end().ends_with("pub(crate)"))
-        || line.contains("pub(super) use ")
-        || line.contains("pub use ")
+    ["pub(crate) use ", "pub(super) use ", "pub use "].iter().any(|start| line.contains(start))
 }
 
 /// Maps a folder to its graph of imports between modules.

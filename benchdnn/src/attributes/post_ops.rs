@@ -168,7 +168,8 @@ fn unknown(name: &str) -> BadValue {
     let names =
         [&["sum", "dw", "prelu"][..], &EltwiseAlgorithm::names(), &BinaryAlgorithm::names()];
     let names = names.concat();
-    let alike: Vec<&str> = names.iter().copied().filter(|known| known.starts_with(name)).collect();
+    let begins = |known: &&str| !name.is_empty() && known.starts_with(name);
+    let alike: Vec<&str> = names.iter().copied().filter(begins).collect();
     BadValue::new(match alike.is_empty() {
         true => format!("'{name}' is not a post-op; they are {}", names.join(", ")),
         false => format!("'{name}' is not a post-op; write {}", alike.join(" or ")),
