@@ -105,15 +105,15 @@ impl Simd for Neon {
     type F64x4 = [f64; FOUR];
     const LEVEL: Level = Level::Neon;
 
-    #[inline(always)]
+    #[inline]
     unsafe fn splat(x: f32) -> Self::F32x16 {
-        unsafe { [vdupq_n_f32(x); 4] }
+        unsafe { each!(4, |_i| vdupq_n_f32(x)) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn load(p: *const f32) -> Self::F32x16 {
         unsafe { each!(4, |i| vld1q_f32(p.add(4 * i))) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn load_n(p: *const f32, n: usize) -> Self::F32x16 {
         let mut lanes = [0.0f32; LANES];
         unsafe {
@@ -121,13 +121,13 @@ impl Simd for Neon {
             Self::load(lanes.as_ptr())
         }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn store(p: *mut f32, v: Self::F32x16) {
         unroll!(i in 4, {
             unsafe { vst1q_f32(p.add(4 * i), v[i]) };
         });
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn store_n(p: *mut f32, v: Self::F32x16, n: usize) {
         let mut lanes = [0.0f32; LANES];
         unsafe {
@@ -135,53 +135,53 @@ impl Simd for Neon {
             copy_n(lanes.as_ptr(), p, n);
         }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn load_half(p: *const u16) -> Self::U16x16 {
         unsafe { each!(4, |i| vld1_u16(p.add(4 * i))) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn store_half(p: *mut u16, v: Self::U16x16) {
         unroll!(i in 4, {
             unsafe { vst1_u16(p.add(4 * i), v[i]) };
         });
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn from_bf16(v: Self::U16x16) -> Self::F32x16 {
         unsafe { each!(4, |i| vreinterpretq_f32_u32(vshll_n_u16::<16>(v[i]))) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn to_bf16(v: Self::F32x16) -> Self::U16x16 {
         unsafe { each!(4, |i| bf16_half(v[i])) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn from_f16(v: Self::U16x16) -> Self::F32x16 {
         unsafe { each!(4, |i| widen_half(v[i])) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn to_f16(v: Self::F32x16) -> Self::U16x16 {
         unsafe { each!(4, |i| narrow_half(v[i])) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn add(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 {
         unsafe { each!(4, |i| vaddq_f32(a[i], b[i])) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn sub(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 {
         unsafe { each!(4, |i| vsubq_f32(a[i], b[i])) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn mul(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 {
         unsafe { each!(4, |i| vmulq_f32(a[i], b[i])) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn fma(a: Self::F32x16, b: Self::F32x16, c: Self::F32x16) -> Self::F32x16 {
         unsafe { each!(4, |i| vfmaq_f32(c[i], a[i], b[i])) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn fnma(a: Self::F32x16, b: Self::F32x16, c: Self::F32x16) -> Self::F32x16 {
         unsafe { each!(4, |i| vfmsq_f32(c[i], a[i], b[i])) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn within(v: Self::F32x16, low: f32, high: f32) -> Self::F32x16 {
         unsafe {
             let (low, high) = (vdupq_n_f32(low), vdupq_n_f32(high));
@@ -192,7 +192,7 @@ impl Simd for Neon {
             })
         }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F32x16 {
         unsafe {
             let bytes = veorq_u8(vld1q_u8(p), vdupq_n_u8(flip));
@@ -206,7 +206,7 @@ impl Simd for Neon {
             Self::sub(numbers, Self::splat(bias))
         }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn store_bytes(p: *mut u8, v: Self::F32x16) {
         unsafe {
             // NaN becomes 0.
@@ -217,7 +217,7 @@ impl Simd for Neon {
             vst1q_u8(p, vreinterpretq_u8_s8(bytes));
         }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn first_n(v: Self::F32x16, n: usize) -> Self::F32x16 {
         let mut lanes = [0.0f32; LANES];
         unsafe {
@@ -225,7 +225,7 @@ impl Simd for Neon {
             Self::load_n(lanes.as_ptr(), n)
         }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn widen(v: Self::F32x16) -> Self::F64x16 {
         unsafe {
             each!(8, |i| {
@@ -238,19 +238,19 @@ impl Simd for Neon {
             })
         }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn narrow(v: Self::F64x16) -> Self::F32x16 {
         unsafe { each!(4, |i| vcvt_high_f32_f64(vcvt_f32_f64(v[2 * i]), v[2 * i + 1])) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn wide_splat(x: f64) -> Self::F64x16 {
-        unsafe { [vdupq_n_f64(x); 8] }
+        unsafe { each!(8, |_i| vdupq_n_f64(x)) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn wide_load(p: *const f64) -> Self::F64x16 {
         unsafe { each!(8, |i| vld1q_f64(p.add(2 * i))) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn wide_load_n(p: *const f64, n: usize) -> Self::F64x16 {
         let mut lanes = [0.0f64; LANES];
         unsafe {
@@ -258,13 +258,13 @@ impl Simd for Neon {
             Self::wide_load(lanes.as_ptr())
         }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn wide_store(p: *mut f64, v: Self::F64x16) {
         unroll!(to 8: i in 8, {
             unsafe { vst1q_f64(p.add(2 * i), v[i]) };
         });
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn wide_store_n(p: *mut f64, v: Self::F64x16, n: usize) {
         let mut lanes = [0.0f64; LANES];
         unsafe {
@@ -272,23 +272,23 @@ impl Simd for Neon {
             copy_n(lanes.as_ptr(), p, n);
         }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn wide_add(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
         unsafe { each!(8, |i| vaddq_f64(a[i], b[i])) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn wide_sub(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
         unsafe { each!(8, |i| vsubq_f64(a[i], b[i])) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn wide_mul(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
         unsafe { each!(8, |i| vmulq_f64(a[i], b[i])) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn wide_fma(a: Self::F64x16, b: Self::F64x16, c: Self::F64x16) -> Self::F64x16 {
         unsafe { each!(8, |i| vfmaq_f64(c[i], a[i], b[i])) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn wide_first_n(v: Self::F64x16, n: usize) -> Self::F64x16 {
         let mut lanes = [0.0f64; LANES];
         unsafe {
@@ -296,15 +296,15 @@ impl Simd for Neon {
             Self::wide_load_n(lanes.as_ptr(), n)
         }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn wide_div(a: Self::F64x16, b: Self::F64x16) -> Self::F64x16 {
         unsafe { each!(8, |i| vdivq_f64(a[i], b[i])) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn wide_sqrt(v: Self::F64x16) -> Self::F64x16 {
         unsafe { each!(8, |i| vsqrtq_f64(v[i])) }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn wide_all_between(v: Self::F64x16, low: f64, high: f64) -> bool {
         unsafe {
             let (low, high) = (vdupq_n_f64(low), vdupq_n_f64(high));
@@ -315,12 +315,12 @@ impl Simd for Neon {
             vgetq_lane_u64::<0>(all) & vgetq_lane_u64::<1>(all) == u64::MAX
         }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn wide_sum(v: Self::F64x16) -> f64 {
         let [a, b, c, d] = unsafe { Self::wide_quarter(v) };
         (a + c) + (b + d)
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn wide_quarter(v: Self::F64x16) -> Self::F64x4 {
         unsafe {
             let eight = each!(4, |i| vaddq_f64(v[i], v[i + 4]));
@@ -332,6 +332,7 @@ impl Simd for Neon {
     }
 
     operations! {
+        #[target_feature(enable = "neon")]
         fn div(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = each!(4, |i| vdivq_f32(a[i], b[i]));
         fn sqrt(v: Self::F32x16) -> Self::F32x16 = each!(4, |i| vsqrtq_f32(v[i]));
         // Not vmaxq and vminq, which return NaN if either operand is NaN.
@@ -365,7 +366,7 @@ impl Simd for Neon {
         fn wide_shift_left(v: Self::F64x16, n: i32) -> Self::F64x16 = on_wide_bits!(vshlq_u64(v; vdupq_n_s64(n.into())));
         fn wide_shift_right(v: Self::F64x16, n: i32) -> Self::F64x16 = on_wide_bits!(vshlq_u64(v; vdupq_n_s64((-n).into())));
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn swap<const D: usize>(v: Self::F32x16) -> Self::F32x16 {
         unsafe {
             match D {
@@ -376,7 +377,7 @@ impl Simd for Neon {
             }
         }
     }
-    #[inline(always)]
+    #[inline]
     unsafe fn wide_within(v: Self::F64x16, low: f64, high: f64) -> Self::F64x16 {
         unsafe {
             let (low, high) = (vdupq_n_f64(low), vdupq_n_f64(high));

@@ -6,7 +6,7 @@
  * forward and backward, and all levels must give the same bits.
  *
  * With the argument "emulated", for valgrind: bits are not compared, because its fused
- * multiply-add rounds twice, and long rows are shorter.
+ * multiply-add rounds twice, long rows are shorter, and a third of the cases runs.
  */
 #include "formula.h"
 #include "levels.h"
@@ -33,7 +33,7 @@ static long all_rows(norm_cpu_isa_t level, problem_t *first, size_t *index) {
     for (int rows = ROWS_HUGE; rows < ROWS; ++rows)
         for (int type = 0; type < 3; ++type)
             for (int i = 0; i < 2 * 2 * 2 * 5; ++i) {
-                if (!holds(types[type], rows)) continue;
+                if (!holds(types[type], rows) || (emulated && (i + type + rows) % 3 != 0)) continue;
                 problem_spec_t spec;
                 memset(&spec, 0, sizeof spec);
                 spec.ndims = 2;
@@ -102,7 +102,8 @@ int main(int argc, char **argv) {
     size_t used = 0;
     for (int i = 0; i < count; ++i) {
         used = 0;
-        EXPECT(all_rows(levels[i], first, &used) == (10 + 8 + 5) * 40);
+        const long cases = all_rows(levels[i], first, &used);
+        EXPECT(emulated ? cases > 290 : cases == (10 + 8 + 5) * 40);
     }
     for (size_t i = 0; i < used; ++i) problem_free(&first[i]);
     MUST(norm_set_max_cpu_isa(norm_cpu_isa_default));

@@ -19,9 +19,9 @@ static const struct {
     norm_dims_t dims;
 } shapes[] = {
         {2, 0, {3, 5}}, {2, 0, {2, 16}}, {2, 1, {4, 17}}, {2, 0, {1, 1}}, {2, 0, {5, 33}},
-        {2, 0, {3, 130}}, {2, 0, {2, 301}}, {3, 1, {2, 3, 7}}, {3, 0, {1, 4, 48}},
+        {2, 0, {3, 130}}, {2, 0, {2, 301}}, {3, 0, {2, 3, 7}}, {3, 0, {1, 4, 48}},
         {4, 0, {2, 1, 4, 19}}, {4, 0, {3, 2, 2, 2}}, {5, 1, {2, 2, 1, 3, 20}},
-        {2, 0, {0, 5}}, {2, 1, {3, 0}}, {3, 1, {2, 0, 3}}, {5, 0, {2, 2, 2, 2, 0}},
+        {2, 0, {0, 5}}, {2, 0, {3, 0}}, {3, 1, {2, 0, 3}}, {5, 0, {2, 2, 2, 2, 0}},
 };
 
 static const norm_data_type_t types[] = {norm_f32, norm_bf16, norm_f16};
@@ -113,7 +113,7 @@ int main(int argc, char **argv) {
             const long ran = run_all(level, implementation, emulated, engine, stream);
             if (ran > 0) printf("%s, implementation %d: %ld cases\n", level, implementation, ran);
             /* The first implementation supports every case. */
-            EXPECT(implementation > 0 || ran >= (emulated ? 300 : 1000));
+            EXPECT(implementation > 0 || ran >= (emulated ? 150 : 1000));
         }
     }
     MUST(norm_stream_destroy(stream));

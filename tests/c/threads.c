@@ -164,7 +164,7 @@ static void destroyed_engine(void) {
 }
 
 int main(int argc, char **argv) {
-    if (argc > 1 && strcmp(argv[1], "emulated") == 0) rounds = 3;
+    if (argc > 1 && strcmp(argv[1], "emulated") == 0) rounds = 1;
     MUST(norm_engine_create(&engine, norm_cpu, 0));
     last_error();
     destroyed_engine();

@@ -9,17 +9,15 @@ use crate::rows::plain_map;
 use crate::simd::lanes::Lanes;
 use crate::simd::portable::Portable;
 use crate::simd::{bf16_bits, math, read_scalar, write_scalar};
-use crate::tensor::{DataType, Offsets};
+use crate::tensor::{DataType, DimOffsets, Offsets};
 use norm_sys as sys;
 
-/// A tensor of four dimensions, of any layout.
+/// A tensor of four dimensions, of any layout. Dimensions of 1 are broadcast.
 pub(super) struct Plain {
     id: i32,
     data_type: DataType,
     offsets: Offsets,
     dims: [usize; 4],
-    /// Dimensions of 1 are broadcast.
-    shared: [bool; 4],
     /// The argument with the first rows of packed sequences, and the dimension of rows.
     packed: Option<(i32, usize)>,
 }
@@ -34,17 +32,17 @@ impl Plain {
     pub(super) fn new(problem: &Sdpa, id: i32) -> Result<Option<Self>> {
         let desc = problem.desc(id);
         let Some(data_type) = desc.data_type() else { return Ok(None) };
-        let shared = [0, 1, 2, 3].map(|dim| desc.dims()[dim] == 1);
         let rows = if [sys::NORM_ARG_KEYS, sys::NORM_ARG_DIFF_KEYS].contains(&id) { 3 } else { 2 };
         let packed = problem.offsets_of(id).map(|offsets| (offsets, rows));
         let dims = [0, 1, 2, 3].map(|dim| desc.dims()[dim] as usize);
-        Ok(Some(Self { id, data_type, offsets: Offsets::of(desc)?, dims, shared, packed }))
+        let offsets = Offsets::of(desc)?.broadcast(desc.dims());
+        Ok(Some(Self { id, data_type, offsets, dims, packed }))
     }
 
     /// The index of an element in row-major order.
     pub(super) fn dense(&self, index: [usize; 4]) -> usize {
-        let dims = self.dims.iter().zip(self.shared);
-        dims.zip(index).fold(0, |at, ((dim, shared), i)| at * dim + if shared { 0 } else { i })
+        let dims = self.dims.iter().zip(index);
+        dims.fold(0, |at, (dim, i)| at * dim + if *dim == 1 { 0 } else { i })
     }
 
     /// Writes all elements, from values in row-major order.
@@ -63,20 +61,43 @@ impl Plain {
         }
     }
 
+    /// The index in the memory, where packed sequences follow each other.
+    ///
     /// # Safety
     /// The arguments were checked.
-    unsafe fn place(&self, arguments: &Arguments, mut index: [usize; 4]) -> usize {
+    unsafe fn stored(&self, arguments: &Arguments, mut index: [usize; 4]) -> [usize; 4] {
         if let Some((offsets, rows)) = self.packed {
             // SAFETY: guaranteed by the caller.
             let first = unsafe { integer(arguments.get(offsets).cast_const(), index[0]) };
             index[rows] += first as usize;
         }
-        let mut place = 0;
-        for dim in 0..4 {
-            let index = if self.shared[dim] { 0 } else { index[dim] };
-            place += self.offsets.dim(dim).offset(index);
-        }
-        place
+        index
+    }
+
+    /// # Safety
+    /// The arguments were checked.
+    unsafe fn place(&self, arguments: &Arguments, index: [usize; 4]) -> usize {
+        // SAFETY: guaranteed by the caller.
+        let index = unsafe { self.stored(arguments, index) };
+        (0..4).map(|dim| self.offsets.dim(dim).offset(index[dim])).sum()
+    }
+
+    /// The elements along a dimension, from the one at `index` on.
+    ///
+    /// # Safety
+    /// The arguments were checked, and no other thread writes the elements while the line is used.
+    pub(super) unsafe fn line(
+        &self,
+        arguments: &Arguments,
+        index: [usize; 4],
+        dim: usize,
+    ) -> Line<'_> {
+        let (start, along) = (arguments.get(self.id).cast_const(), self.offsets.dim(dim));
+        // SAFETY: guaranteed by the caller.
+        let index = unsafe { self.stored(arguments, index) };
+        let others = (0..4).filter(|other| *other != dim);
+        let place = others.map(|other| self.offsets.dim(other).offset(index[other])).sum();
+        Line { start, place, along, first: index[dim], data_type: self.data_type }
     }
 
     /// # Safety
@@ -94,6 +115,25 @@ impl Plain {
             let place = self.place(arguments, index);
             write_scalar(self.data_type, arguments.get(self.id), place, value);
         }
+    }
+}
+
+/// The elements of a tensor along one dimension.
+#[derive(Clone, Copy)]
+pub(super) struct Line<'t> {
+    start: *const u8,
+    place: usize,
+    along: &'t DimOffsets,
+    first: usize,
+    data_type: DataType,
+}
+
+impl Line<'_> {
+    #[inline]
+    pub(super) fn get(self, at: usize) -> f32 {
+        let place = self.place + self.along.offset(self.first + at);
+        // SAFETY: guaranteed by the caller of `Plain::line`.
+        unsafe { read_scalar(self.data_type, self.start, place) }
     }
 }
 
@@ -164,9 +204,10 @@ impl PlainScores {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let (page, place) = sequences.page_of(sequence, key);
+            let queries = self.queries.line(arguments, [sequence, head, query, 0], 3);
+            let keys = self.keys.line(arguments, [page, group, 0, place], 2);
             let dot = plain_product::<false>(problem.is_bf16(), problem.shape.key_size, |d| {
-                let query = self.queries.get(arguments, [sequence, head, query, d]);
-                (query, self.keys.get(arguments, [page, group, d, place]))
+                (queries.get(d), keys.get(d))
             });
             let scale = self.key_scales.as_ref();
             let scale = scale.map(|scales| scales.get(arguments, [page, group, 0, place]));

@@ -219,10 +219,10 @@ impl PlainBackward {
             let lengths = sequences.lengths(sequence);
             let there = queries.start..queries.end.min(lengths.0).max(queries.start);
             for query in there.clone() {
-                let delta = plain_fold(shape.value_size, |e| {
-                    let index = [sequence, head, query, e];
-                    (self.diff_dst.get(arguments, index), self.dst.get(arguments, index))
-                }) as f32;
+                let index = [sequence, head, query, 0];
+                let diff_dst = self.diff_dst.line(arguments, index, 3);
+                let dst = self.dst.line(arguments, index, 3);
+                let delta = plain_fold(shape.value_size, |e| (diff_dst.get(e), dst.get(e))) as f32;
                 room.deltas[query - queries.start] = delta;
                 let sink = of_head(arguments, sys::NORM_ARG_SINKS, head);
                 // The logarithm of a row that sees neither keys nor a sink is -Inf, too.
@@ -294,29 +294,27 @@ impl PlainBackward {
             let at = |query: usize, key: usize| query * BLOCK + key;
             for query in 0..queries.len() {
                 for d in 0..key_size {
+                    let keys = self.scores.keys.line(arguments, [sequence, group, d, first], 3);
                     room.diff_queries[query * key_size + d] +=
                         plain_product::<true>(is_bf16, count, |key| {
-                            let index = [sequence, group, d, first + key];
-                            let key_value = || self.scores.keys.get(arguments, index);
-                            factors(room.diff_scores[at(query, key)], key_value)
+                            factors(room.diff_scores[at(query, key)], || keys.get(key))
                         });
                 }
             }
+            let index = |col| [sequence, head, queries.start, col];
             for key in 0..count {
                 for e in 0..value_size {
+                    let diff_dst = self.diff_dst.line(arguments, index(e), 2);
                     room.diff_values[(first + key) * value_size + e] +=
                         plain_product::<true>(is_bf16, queries.len(), |query| {
-                            let index = [sequence, head, queries.start + query, e];
-                            let diff_dst = || self.diff_dst.get(arguments, index);
-                            factors(room.weights[at(query, key)], diff_dst)
+                            factors(room.weights[at(query, key)], || diff_dst.get(query))
                         });
                 }
                 for d in 0..key_size {
+                    let values = self.scores.queries.line(arguments, index(d), 2);
                     room.diff_keys[(first + key) * key_size + d] +=
                         plain_product::<true>(is_bf16, queries.len(), |query| {
-                            let index = [sequence, head, queries.start + query, d];
-                            let query_value = || self.scores.queries.get(arguments, index);
-                            factors(room.diff_scores[at(query, key)], query_value)
+                            factors(room.diff_scores[at(query, key)], || values.get(query))
                         });
                 }
             }
@@ -343,6 +341,7 @@ impl PlainBackward {
             let seen = problem.masking.seen(query, sequences.lengths(sequence));
             let logarithm = self.logarithm(arguments, sequences, row);
             let delta = room.deltas[query - first_query];
+            let diff_dst = self.diff_dst.line(arguments, [sequence, head, query, 0], 3);
             for key in keys.clone() {
                 let at = (query - first_query) * BLOCK + (key - keys.start);
                 (room.weights[at], room.diff_scores[at]) = (0.0, 0.0);
@@ -351,9 +350,9 @@ impl PlainBackward {
                 }
                 let (s, slope) = self.scores.score(arguments, sequences, row, key);
                 let p = if s == f32::NEG_INFINITY { 0.0 } else { one(math::weight, s - logarithm) };
+                let values = self.values.line(arguments, [sequence, group, key, 0], 3);
                 let dot = plain_product::<false>(is_bf16, problem.shape.value_size, |e| {
-                    let diff_dst = self.diff_dst.get(arguments, [sequence, head, query, e]);
-                    (diff_dst, self.values.get(arguments, [sequence, group, key, e]))
+                    (diff_dst.get(e), values.get(e))
                 });
                 let ds = p * (dot - delta);
                 if let Some(mask) = &self.diff_mask {

@@ -194,20 +194,20 @@ impl Reference {
             if found.sum == 0.0 {
                 return;
             }
+            let mut values = [None; BLOCK];
             for (key, p) in weights.iter_mut().enumerate().filter(|(_, p)| **p != 0.0) {
+                let (page, place) = sequences.page_of(row.sequence, first + key);
+                let index = [page, group, place, 0];
                 if let Some(scales) = &self.value_scales {
-                    let (page, place) = sequences.page_of(row.sequence, first + key);
-                    *p *= scales.get(arguments, [page, group, place, 0]);
+                    *p *= scales.get(arguments, index);
                 }
                 *p = rounded(problem.is_bf16(), *p);
+                values[key] = Some(self.values.line(arguments, index, 3));
             }
-            for (col, value) in block.iter_mut().enumerate() {
-                *value = plain_product::<true>(problem.is_bf16(), count, |key| {
-                    if weights[key] == 0.0 {
-                        return (0.0, 0.0);
-                    }
-                    let (page, place) = sequences.page_of(row.sequence, first + key);
-                    (weights[key], self.values.get(arguments, [page, group, place, col]))
+            for (col, sum) in block.iter_mut().enumerate() {
+                *sum = plain_product::<true>(problem.is_bf16(), count, |key| match values[key] {
+                    Some(value) if weights[key] != 0.0 => (weights[key], value.get(col)),
+                    _ => (0.0, 0.0),
                 });
             }
             join(all, &found, sums, block);
