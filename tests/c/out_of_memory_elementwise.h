@@ -34,8 +34,8 @@ static void elementwise(void) {
             {NORM_ARG_DIFF_SRC, memory(rows_desc, diff_src)},
             {NORM_ARG_SRC_1, memory(rows_desc, src)},
             {NORM_ARG_SRC_2, memory(mask, src)}};
-    execute(backward, 6, args, diff_src, sizeof diff_src);
-    execute(choice, 6, args, dst, sizeof dst);
+    execute(backward, 6, args, diff_src, bytes_of_rows());
+    execute(choice, 6, args, dst, bytes_of_rows());
     for (int i = 0; i < 6; ++i) CALL(norm_memory_destroy, (args[i].memory));
     const norm_primitive_desc_t all[] = {forward, backward, add, choice};
     for (int i = 0; i < 4; ++i) CALL(norm_primitive_desc_destroy, (all[i]));

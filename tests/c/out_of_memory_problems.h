@@ -22,7 +22,7 @@ static void scaled(void) {
     const norm_exec_arg_t args[] = {{NORM_ARG_SRC, memory(half, src)},
             {NORM_ARG_DST, memory(rows_desc, dst)},
             {NORM_ARG_ATTR_SCALES | NORM_ARG_SRC, memory(factor_desc, factor)}};
-    execute(desc, 3, args, dst, sizeof dst);
+    execute(desc, 3, args, dst, bytes_of_rows());
     for (int i = 0; i < 3; ++i) CALL(norm_memory_destroy, (args[i].memory));
     CALL(norm_primitive_desc_destroy, (desc));
     CALL(norm_primitive_attr_destroy, (attr));
@@ -53,8 +53,8 @@ static void groups(void) {
             {NORM_ARG_DIFF_DST, memory(rows_desc, diff_dst)},
             {NORM_ARG_DIFF_SRC, memory(rows_desc, diff_src)},
             {NORM_ARG_DIFF_SCALE, memory(channels, diff_scale)}};
-    execute(desc, 8, args, dst, sizeof dst);
-    execute(second, 8, args, diff_src, sizeof diff_src);
+    execute(desc, 8, args, dst, bytes_of_rows());
+    execute(second, 8, args, diff_src, bytes_of_rows());
     for (int i = 0; i < 8; ++i) CALL(norm_memory_destroy, (args[i].memory));
     CALL(norm_primitive_desc_destroy, (second));
     CALL(norm_primitive_desc_destroy, (desc));
@@ -76,8 +76,8 @@ static void gates(void) {
             {NORM_ARG_DIFF_DST, memory(rows_desc, diff_dst)},
             {NORM_ARG_DIFF_SRC, memory(rows_desc, diff_src)},
             {NORM_ARG_DIFF_SRC_1, memory(rows_desc, dst)}};
-    execute(desc, 6, args, dst, sizeof dst);
-    execute(second, 6, args, diff_src, sizeof diff_src);
+    execute(desc, 6, args, dst, bytes_of_rows());
+    execute(second, 6, args, diff_src, bytes_of_rows());
     for (int i = 0; i < 6; ++i) CALL(norm_memory_destroy, (args[i].memory));
     CALL(norm_primitive_desc_destroy, (second));
     CALL(norm_primitive_desc_destroy, (desc));
