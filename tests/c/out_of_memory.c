@@ -3,8 +3,8 @@
  * Every function, with one allocation inside the library failing. One process makes all calls, in
  * parts, without failures. Before each part it forks. In child n, allocation n of the part fails,
  * once alone and once with all later ones of its call. A call then either returns
- * norm_out_of_memory and writes nothing, or succeeds. It never ends the process. With the
- * argument `list`, the program prints the functions and nothing fails.
+ * norm_out_of_memory and writes nothing, or succeeds. It never ends the process. With the argument
+ * `list`, the program prints the functions and nothing fails.
  */
 #define _GNU_SOURCE
 #include "control_without_memory.h"
@@ -16,8 +16,7 @@
 
 /* Enough for two threads. */
 enum { ROWS = 64, COLS = 768 };
-/* Fewer on one thread. */
-static norm_dim_t rows = ROWS;
+static norm_dim_t rows; /* fewer on one thread */
 
 static norm_engine_t engine;
 static norm_stream_t stream;
@@ -225,7 +224,6 @@ static norm_primitive_t primitive(norm_primitive_desc_t desc) {
 }
 
 static size_t bytes_of_rows(void) { return (size_t)rows * COLS * sizeof(float); }
-
 /* Executes twice, the second time without a failing allocation. */
 static void execute(norm_primitive_desc_t desc, int count, const norm_exec_arg_t *args,
         float *out, size_t bytes) {
@@ -470,7 +468,7 @@ static void expect_refusal(const char *function) {
 
 int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "list") == 0) {
-        listing = threads = 1;
+        listing = threads = 1, rows = ROWS;
         sequence();
         return expect_failed > 0;
     }
