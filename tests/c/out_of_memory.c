@@ -14,8 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Enough for two threads. */
-enum { ROWS = 64, COLS = 768 };
+enum { ROWS = 64, COLS = 768 }; /* enough for two threads */
 static norm_dim_t rows; /* fewer on one thread */
 
 static norm_engine_t engine;
