@@ -2,8 +2,8 @@
 //!
 //! [`calls`] makes sequences of C calls, [`attention`] the same for attention and KV caches, [`descriptors`]
 //! descriptors and blobs, [`language`] command lines of benchdnn. libFuzzer chooses the bytes in `fuzz_targets/`. The
-//! tests below use pseudo-random bytes, also under Miri, and so does `soak.rs`, for as long as requested. A finding is
-//! a panic, a fault or a sanitizer report.
+//! tests below use pseudo-random bytes, also under Miri, and so do `soak.rs`, for as long as requested, and
+//! `benchdnn/tests/random_command_lines.rs`. A finding is a panic, a fault or a sanitizer report.
 
 pub mod attention;
 mod buffers;
@@ -63,20 +63,5 @@ mod tests {
     fn random_descriptors() {
         let made: u64 = (0..inputs(100_000)).map(|seed| descriptors::run(&bytes(seed))).sum();
         assert!(made > 0, "no descriptor was made");
-    }
-
-    #[test]
-    #[cfg(feature = "language")]
-    fn random_command_lines() {
-        // Few random lines are understood unless they are short.
-        let line = |seed: u64| {
-            let mut bytes = bytes(seed);
-            if seed % 8 > 0 {
-                bytes.truncate(1 + seed as usize % 16);
-            }
-            bytes
-        };
-        let read: u64 = (0..inputs(40_000)).map(|seed| language::run(&line(seed))).sum();
-        assert!(read > 0, "no command line was understood");
     }
 }

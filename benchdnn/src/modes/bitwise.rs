@@ -41,6 +41,8 @@ const MANY_THREADS: u64 = 7;
 /// when the next execution begins.
 const BURSTS: usize = 8;
 const BURST: usize = 32;
+/// The number of bursts after which a problem on which only one thread has worked counts as too small to split.
+const BURSTS_ALONE: usize = 2;
 /// When to give up on a problem whose single execution takes long.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Executions of the same primitive on the same data, and on [`MANY_THREADS`].
@@ -227,15 +229,17 @@ impl<'c> Comparison<'c> {
             let bound = prepared.bind(&placed.arguments(true))?;
             let (start, most) = (Instant::now(), Cell::new(0));
             let library = self.case.library();
-            for _ in 0..BURSTS {
+            for burst in 1..=BURSTS {
                 let enough = || {
                     most.set(most.get().max(library.last_threads()));
                     most.get() >= threads
                 };
                 let result = placed.run_until(&*bound, BURST, enough);
                 self.compare(&format!("{threads} threads"), result)?;
+                let too_small = burst >= BURSTS_ALONE && most.get() <= 1;
                 let out_of_time = start.elapsed() > PATIENCE;
-                if most.get() >= threads || out_of_time || !self.differences.is_empty() {
+                if most.get() >= threads || too_small || out_of_time || !self.differences.is_empty()
+                {
                     break;
                 }
             }
