@@ -1,16 +1,16 @@
 //! Pseudo-random command lines for the fuzz target of benchdnn's language.
 
-#[allow(dead_code, reason = "for libFuzzer and other targets")]
+#[allow(dead_code, unreachable_pub, reason = "for libFuzzer and other targets")]
 #[path = "../../fuzz/src/language.rs"]
 mod language;
-#[allow(dead_code, reason = "as above")]
+#[allow(dead_code, unreachable_pub, reason = "as above")]
 #[path = "../../fuzz/src/source.rs"]
 mod source;
 
 /// The bytes of a seed. Few random lines are understood unless they are short.
 fn line(seed: u64) -> Vec<u8> {
     let mut bytes = source::random_bytes(seed);
-    if seed % 8 > 0 {
+    if !seed.is_multiple_of(8) {
         bytes.truncate(1 + seed as usize % 16);
     }
     bytes
