@@ -192,9 +192,11 @@ impl Sanitizer {
         component("rust-src").run()?;
         let (target, folder) = (host()?, format!("target/{}-sanitizer", self.name));
         let build = format!(
-            "cargo +{} rustc --release --config profile.release.opt-level=0 -p libnorm --lib \
+            "cargo +{} rustc --release --config profile.release.opt-level={} -p libnorm --lib \
              --no-default-features --crate-type staticlib --target {target} --target-dir {folder}",
-            nightly()
+            nightly(),
+            // For a few programs, compiling takes longer than running.
+            if named.is_empty() { 3 } else { 0 }
         );
         let mut build = Step::new(&build);
         if self.builds_std {
