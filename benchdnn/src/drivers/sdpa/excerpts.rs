@@ -1,5 +1,6 @@
 //! Problems whose results are parts of another problem's, bit for bit: some of the queries with the keys that they see,
-//! as in decoding; more keys beyond the lengths; keys without pages; a head of keys for each head of queries.
+//! as in decoding; more keys beyond the lengths; keys without pages, or on other pages; a head of keys for each head of
+//! queries.
 
 use super::choices::{KvScales, MaskKind, Window};
 use super::problem::SdpaProblem;
@@ -45,6 +46,9 @@ impl SdpaProblem {
             let chunks = starts.into_iter().filter_map(|a| self.chunk(data, a, a + size));
             all.extend(chunks);
         }
+        if self.page_size > 0 {
+            all.extend(self.as_in_caches(data));
+        }
         if self.kv_scales != KvScales::None {
             return all;
         }
@@ -60,14 +64,14 @@ impl SdpaProblem {
     }
 
     /// An excerpt with all results of this problem.
-    fn whole(&self, what: &str, problem: SdpaProblem, data: Data) -> Excerpt {
+    pub(super) fn whole(&self, what: &str, problem: SdpaProblem, data: Data) -> Excerpt {
         let outputs = self.specs().into_iter().filter(|spec| spec.role.is_written());
         let places = outputs.map(|spec| (spec.id, (0..spec.count()).collect())).collect();
         Excerpt { what: what.to_owned(), problem: Box::new(problem), data, places }
     }
 
     /// The lengths of a sequence.
-    fn lengths(&self, data: &Data, b: usize) -> (usize, usize) {
+    pub(super) fn lengths(&self, data: &Data, b: usize) -> (usize, usize) {
         let shape = self.shape();
         let length = |id, all| data.get(id).get(b).map_or(all, |length| *length as usize);
         (length(NORM_ARG_QUERY_LENGTHS, shape.queries), length(NORM_ARG_KEY_LENGTHS, shape.keys))

@@ -2,8 +2,10 @@
 //!
 //! `settings` has its options, `choices` their values, `problem` one problem and its line, `shape` the meaning of its
 //! dimensions, `data` its tensors, their data and the expected results, `packed` the same for packed sequences,
-//! `excerpts` problems whose results are parts of its own, `request` the calls that create it.
+//! `excerpts` problems whose results are parts of its own, `caches` those among them with keys and values as in a cache,
+//! `request` the calls that create it.
 
+mod caches;
 mod choices;
 mod data;
 mod excerpts;
