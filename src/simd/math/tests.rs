@@ -345,10 +345,10 @@ fn what_is_not_a_number_stays_so() {
     }
 }
 
-/// A hash of all bits of a function's values.
-fn digest<F: Function>(f: F) -> u64 {
+/// A hash of all bits of a function's values for every `step`th number.
+fn digest<F: Function>(f: F, step: usize) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    for value in values(f, &spread(997)) {
+    for value in values(f, &spread(step)) {
         let bits = if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() };
         hash = (hash ^ u64::from(bits)).wrapping_mul(0x0000_0100_0000_01b3);
     }
@@ -358,22 +358,21 @@ fn digest<F: Function>(f: F) -> u64 {
 /// The bits of post-operations are part of the contract.
 #[test]
 fn bits_are_those_of_earlier_versions() {
-    let powers = EXPONENTS
-        .iter()
-        .fold(0, |sum: u64, b| sum.rotate_left(1).wrapping_add(digest(Pow(Exponent::new(*b)))));
+    let power = |b: &f32| digest(Pow(Exponent::new(*b)), 15_991);
+    let powers = EXPONENTS.iter().fold(0, |sum: u64, b| sum.rotate_left(1).wrapping_add(power(b)));
     let table: [(&str, u64, u64); 12] = [
-        ("exp", 0x06bf_e717_fb40_3fd4, digest(Exp)),
-        ("log", 0xf9e8_7878_7498_af6b, digest(Log)),
-        ("tanh", 0x6818_ede2_651c_fce7, digest(Tanh)),
-        ("logistic", 0x2176_e8c3_6d35_99df, digest(Logistic)),
-        ("softplus", 0x731f_ba79_c85b_ce29, digest(Softplus)),
-        ("gelu_erf", 0xce63_f7f2_61ed_c876, digest(GeluErf)),
-        ("gelu_tanh", 0x15f2_a6b1_5865_7bb7, digest(GeluTanh)),
-        ("mish", 0xf68f_86cd_17cf_eede, digest(Mish)),
-        ("round", 0x5447_eb5a_52fb_df4b, digest(Round)),
-        ("elu", 0x845e_4c75_0c40_49f5, digest(Elu(1.0))),
-        ("elu of 0.3", 0x43aa_8fcc_a7e1_af43, digest(Elu(0.3))),
-        ("pow", 0x5063_9856_a08b_4c8c, powers),
+        ("exp", 0x06bf_e717_fb40_3fd4, digest(Exp, 997)),
+        ("log", 0xf9e8_7878_7498_af6b, digest(Log, 997)),
+        ("tanh", 0x6818_ede2_651c_fce7, digest(Tanh, 997)),
+        ("logistic", 0x2176_e8c3_6d35_99df, digest(Logistic, 997)),
+        ("softplus", 0x731f_ba79_c85b_ce29, digest(Softplus, 997)),
+        ("gelu_erf", 0xce63_f7f2_61ed_c876, digest(GeluErf, 997)),
+        ("gelu_tanh", 0x15f2_a6b1_5865_7bb7, digest(GeluTanh, 997)),
+        ("mish", 0xf68f_86cd_17cf_eede, digest(Mish, 997)),
+        ("round", 0x5447_eb5a_52fb_df4b, digest(Round, 997)),
+        ("elu", 0x845e_4c75_0c40_49f5, digest(Elu(1.0), 997)),
+        ("elu of 0.3", 0x43aa_8fcc_a7e1_af43, digest(Elu(0.3), 997)),
+        ("pow", 0x3013_cbae_ee4f_5e84, powers),
     ];
     for (name, recorded, found) in table {
         assert_eq!(found, recorded, "{name}: {found:#x}");

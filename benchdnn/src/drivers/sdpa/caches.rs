@@ -64,9 +64,8 @@ impl SdpaProblem {
                 other.change(id, |pages| {
                     let size = count / pool;
                     for b in 0..sequences {
-                        let last = last_page(b).map_or(0, |page| {
-                            table[b * self.pages() + page] as usize
-                        });
+                        let last =
+                            last_page(b).map_or(0, |page| table[b * self.pages() + page] as usize);
                         pages.extend_from_within(last * size..(last + 1) * size);
                     }
                 });
