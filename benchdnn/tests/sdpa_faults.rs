@@ -34,6 +34,8 @@ enum Fault {
     AllKeys,
     /// Pages are in order.
     PagesInOrder,
+    /// A page that the table names again is taken for its first.
+    SharedPages,
     /// Heads of queries use the heads of keys in turn.
     HeadsInTurn,
     /// The last bits of results depend on the number of queries.
@@ -166,8 +168,21 @@ impl Execution<'_> {
             Fault::NoSink => problem.flags = problem.flags.with(norm_sdpa_sinks, false),
             Fault::AllKeys => problem.flags = problem.flags.with(norm_sdpa_key_lengths, false),
             Fault::PagesInOrder => {
+                let [_, groups, head, _] = problem.dims[1][..] else { panic!("four dimensions") };
+                let page = groups * head * problem.page_size;
+                let pool = data.get(NORM_ARG_KEYS).len().checked_div(page).unwrap_or(1);
                 data.change(NORM_ARG_PAGE_TABLE, |table| {
-                    table.iter_mut().enumerate().for_each(|(at, page)| *page = at as f64);
+                    table.iter_mut().enumerate().for_each(|(at, page)| *page = (at % pool) as f64);
+                });
+            }
+            Fault::SharedPages => {
+                data.change(NORM_ARG_PAGE_TABLE, |table| {
+                    let given = table.clone();
+                    for (at, page) in table.iter_mut().enumerate() {
+                        if given[..at].contains(page) {
+                            *page = given[0];
+                        }
+                    }
                 });
             }
             Fault::LateOffsets => {
@@ -338,6 +353,13 @@ fn excerpts_have_the_bits_of_the_whole() {
     let paged = command.replace(" 3x4", " --page-size=3 3x4");
     assert_eq!(differences(Fault::None, &paged, "  without pages"), 0);
     assert!(differences(Fault::PagesInOrder, &paged, "  without pages") >= 3);
+    // A window on the last 3 of 9 keys.
+    let window = "--mode=B --mask=causal_bottom_right --window=with_self:2 --page-size=3 \
+                  3x4x2x8:3x2x8x9:3x2x9x6";
+    for (command, start) in [(&paged[..], "  forked"), (window, "  in a ring")] {
+        assert_eq!(differences(Fault::None, command, start), 0);
+        assert!(differences(Fault::SharedPages, command, start) >= 1);
+    }
     let packed = command.replace("SAKQ", "OT").replace("--flags=,", "--dir=FWD_D,BWD_D --flags=");
     assert_eq!(differences(Fault::None, &packed, "  sequence"), 0);
     let even = packed.replace("x9x8:", "x10x8:");
