@@ -34,7 +34,7 @@ enum Fault {
     AllKeys,
     /// Pages are in order.
     PagesInOrder,
-    /// A page that the table names again is taken for its first.
+    /// A page that the table names again is replaced by the first of the table.
     SharedPages,
     /// Heads of queries use the heads of keys in turn.
     HeadsInTurn,
