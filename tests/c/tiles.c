@@ -168,9 +168,10 @@ static int configured(result_t *result) {
     MUST(norm_set_num_threads(1)); /* the thread that calls computes everything */
     configure();
     compute(result, configure);
-    /* The execution released the tiles. */
+    /* An execution on tiles released them; another left them alone. */
+    const int on_tiles = strcmp(result->names[1], tiles_name) == 0;
     __asm__ volatile("sttilecfg %0" : "=m"(left));
-    EXPECT(left.palette == 0 && left.rows[0] == 0);
+    EXPECT(left.palette == !on_tiles && left.rows[0] == (on_tiles ? 0 : 3));
     EXPECT(works());
     return 1;
 }
