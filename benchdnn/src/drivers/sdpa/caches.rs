@@ -20,8 +20,7 @@ impl SdpaProblem {
 
     /// With a page that is seen in place of each that no query sees; `None` without any.
     fn in_ring(&self, data: &Data) -> Option<Excerpt> {
-        let none = Sequences { keys: (&[][..]).into(), values: (&[][..]).into() };
-        let attention = Attention { mask: None, ..self.attention(data, &none) };
+        let attention = Attention { mask: None, ..self.attention(data, &Sequences::NONE) };
         let queries = self.shape().queries;
         let is_seen = |b: usize, page: usize| {
             let mut keys = page * self.page_size..(page + 1) * self.page_size;

@@ -22,6 +22,11 @@ pub(super) struct Sequences<'d> {
     pub(super) values: Cow<'d, [f64]>,
 }
 
+impl Sequences<'_> {
+    /// No numbers, for an attention that is only asked which keys are seen.
+    pub(super) const NONE: Self = Self { keys: Cow::Borrowed(&[]), values: Cow::Borrowed(&[]) };
+}
+
 impl SdpaProblem {
     /// The operation's own tensors.
     pub(super) fn specs(&self) -> Vec<Spec> {
@@ -282,8 +287,7 @@ impl SdpaProblem {
     /// Which keys of the tensor some query sees, in rows of B x G (or pages x G) and keys.
     fn seen(&self, data: &Data) -> Vec<bool> {
         let shape = self.shape();
-        let none = Sequences { keys: (&[][..]).into(), values: (&[][..]).into() };
-        let attention = self.attention(data, &none);
+        let attention = self.attention(data, &Sequences::NONE);
         let (table, pages) = (data.get(NORM_ARG_PAGE_TABLE), self.pages());
         let dims = self.value_dims();
         let mut seen = vec![false; dims[0] * dims[1] * dims[2]];
@@ -354,8 +358,7 @@ impl SdpaProblem {
         }
         let shape = self.shape();
         let data = self.small_data();
-        let none = Sequences { keys: (&[][..]).into(), values: (&[][..]).into() };
-        let attention = self.attention(&data, &none);
+        let attention = self.attention(&data, &Sequences::NONE);
         // The scores of a single key have no gradient.
         let few = usize::from(!self.direction.is_forward() && !self.flags.sinks());
         let (mut rows, mut telling) = (0, 0);
