@@ -6,6 +6,10 @@
 #ifndef NORM_ELEMENTWISE_H
 #define NORM_ELEMENTWISE_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Parameters and their order are those of oneDNN's functions of the same names. */
 
 /* ------------------------------------------------------------------------ */
@@ -116,5 +120,9 @@ NORM_API norm_status_t norm_binary_primitive_desc_create_v2(
         norm_alg_kind_t alg_kind, const_norm_memory_desc_t src0_desc,
         const_norm_memory_desc_t src1_desc, const_norm_memory_desc_t src2_desc,
         const_norm_memory_desc_t dst_desc, const_norm_primitive_attr_t attr);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* NORM_ELEMENTWISE_H */

@@ -5,6 +5,10 @@
 #ifndef NORM_ROWS_H
 #define NORM_ROWS_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* ------------------------------------------------------------------------ */
 /* Softmax stats (not in oneDNN)                                            */
 /* ------------------------------------------------------------------------ */
@@ -74,5 +78,9 @@ NORM_API norm_status_t norm_primitive_attr_get_dropout(
 NORM_API norm_status_t norm_primitive_attr_get_dropout_v2(
         const_norm_primitive_attr_t attr, const_norm_memory_desc_t *mask_desc,
         norm_data_type_t *seed_data_type, int *use_offset, int *use_host_scalars);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* NORM_ROWS_H */

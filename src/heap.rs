@@ -8,6 +8,9 @@ use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
+/// The bytes of a cache line and of the widest vector: the alignment of buffers and of the parts of a scratchpad.
+pub(crate) const LINE: usize = 64;
+
 /// A box with a value.
 pub(crate) fn boxed<T>(value: T) -> Result<Box<T>> {
     let layout = Layout::new::<T>();

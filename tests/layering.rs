@@ -352,10 +352,10 @@ fn new_circles(files: &BTreeMap<PathBuf, String>, known: &[(&str, usize)]) -> Ve
     wrong
 }
 
-/// The sources below `src`, by their paths from there.
-fn sources() -> BTreeMap<PathBuf, String> {
+/// The sources below a folder, by their paths from there.
+fn sources(folder: &str) -> BTreeMap<PathBuf, String> {
     let below = |file: PathBuf| {
-        let name = file.strip_prefix("src").ok()?.to_path_buf();
+        let name = file.strip_prefix(folder).ok()?.to_path_buf();
         Some((name, text(&file)))
     };
     files(&["rs"]).into_iter().filter_map(below).collect()
@@ -363,7 +363,7 @@ fn sources() -> BTreeMap<PathBuf, String> {
 
 #[test]
 fn imports_go_downwards_only() {
-    let files = sources();
+    let files = sources("src");
     let imports: usize = files.values().map(|text| crate_paths(text).len()).sum();
     assert!(imports > 20, "only {imports} imports were found");
     let wrong = violations(&files);
@@ -372,11 +372,14 @@ fn imports_go_downwards_only() {
 
 #[test]
 fn modules_do_not_import_in_circles() {
-    let files = sources();
-    let edges: usize = graphs(&files).values().flat_map(BTreeMap::values).map(BTreeSet::len).sum();
-    assert!(edges > 100, "only {edges} imports inside folders were found");
-    let wrong = new_circles(&files, KNOWN_CIRCLES);
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    for folder in ["src", "benchdnn/src"] {
+        let files = sources(folder);
+        let edges: usize =
+            graphs(&files).values().flat_map(BTreeMap::values).map(BTreeSet::len).sum();
+        assert!(edges > 100, "only {edges} imports inside the folders of {folder} were found");
+        let wrong = new_circles(&files, KNOWN_CIRCLES);
+        assert!(wrong.is_empty(), "{folder}:\n{}", wrong.join("\n"));
+    }
 }
 
 #[test]

@@ -1,10 +1,8 @@
 //! Zero-filled memory that C also reads and writes, so it is accessed only through addresses.
 
 use crate::error::{Error, Result};
+use crate::heap::LINE;
 use std::alloc::Layout;
-
-/// The size of a cache line and of the widest vector.
-pub(super) const ALIGN: usize = 64;
 
 /// An owned allocation.
 #[derive(Debug)]
@@ -17,7 +15,7 @@ impl Buffer {
     /// Allocates `size` bytes, at least 1. `what` names them in messages.
     pub(super) fn new(size: usize, what: &str) -> Result<Self> {
         let refused = || Error::out_of_memory(what, size);
-        let layout = Layout::from_size_align(size.max(1), ALIGN).map_err(|_| refused())?;
+        let layout = Layout::from_size_align(size.max(1), LINE).map_err(|_| refused())?;
         // SAFETY: the size is not 0.
         let start = unsafe { std::alloc::alloc_zeroed(layout) };
         if start.is_null() { Err(refused()) } else { Ok(Self { start, layout }) }

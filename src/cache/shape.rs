@@ -1,7 +1,7 @@
 //! The parameters of a cache, checked, and the sizes derived from them.
 
-use super::buffer::ALIGN;
 use crate::error::{Error, Result};
+use crate::heap::LINE;
 use crate::primitive::enumerators;
 use crate::tensor::{DataType, MemoryDesc, Support};
 use norm_sys as sys;
@@ -202,7 +202,7 @@ impl Shape {
         let tokens = self.pages.checked_mul(self.page)?.checked_mul(self.heads)?;
         let mut areas = self.rows();
         for area in &mut areas {
-            *area = tokens.checked_mul(*area)?.checked_next_multiple_of(ALIGN)?;
+            *area = tokens.checked_mul(*area)?.checked_next_multiple_of(LINE)?;
         }
         Some(areas)
     }

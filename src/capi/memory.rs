@@ -5,14 +5,12 @@ use super::exported;
 use super::handle::{Handle, Out, handles, slice};
 use super::memory_desc::check_index;
 use crate::error::{Error, Result, Status};
+use crate::heap::LINE;
 use crate::mark::{Kind, Mark};
 use crate::tensor::{Layout, MemoryDesc};
 use norm_sys as sys;
 use std::alloc::Layout as Allocation;
 use std::ffi::{c_int, c_void};
-
-/// Alignment of allocated buffers: a cache line and the widest vector.
-const ALIGN: usize = 64;
 
 /// A buffer owned by the library.
 #[derive(Debug)]
@@ -27,7 +25,7 @@ impl Owned {
             let text = format_args!("handle: cannot allocate a buffer of {size} bytes");
             Error::new(Status::OutOfMemory, text)
         };
-        let allocation = Allocation::from_size_align(size, ALIGN).map_err(|_| refused())?;
+        let allocation = Allocation::from_size_align(size, LINE).map_err(|_| refused())?;
         // SAFETY: the caller does not ask for 0 bytes.
         let start = unsafe { std::alloc::alloc_zeroed(allocation) };
         if start.is_null() { Err(refused()) } else { Ok(Self { start, allocation }) }

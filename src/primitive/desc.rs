@@ -6,7 +6,7 @@ use super::{
 };
 use super::{Verbosity, scratchpad};
 use crate::error::{Error, Result, Status};
-use crate::heap::{Counted, Shared, counted};
+use crate::heap::{Counted, LINE, Shared, counted};
 use crate::simd::{DefaultEnvironment, Level};
 use crate::tensor::{DataType, MemoryDesc};
 use crate::text::Capitals;
@@ -469,7 +469,7 @@ fn scratchpad_desc(size: usize, attr: &Attr) -> Result<MemoryDesc> {
     if attr.scratchpad_mode == ScratchpadMode::Library || size == 0 {
         return Ok(MemoryDesc::EMPTY);
     }
-    let size = i64::try_from(size.saturating_add(scratchpad::ALIGN)).map_err(|_| {
+    let size = i64::try_from(size.saturating_add(LINE)).map_err(|_| {
         Error::new(Status::OutOfMemory, "the scratchpad would exceed the address space")
     })?;
     MemoryDesc::dense(&[size], DataType::U8)

@@ -1,14 +1,12 @@
 //! Library scratchpads: one buffer per thread, which grows on first use.
 
 use crate::error::{Error, Result, Status};
+use crate::heap::LINE;
 use crate::per_thread::{self, Buffer};
-
-/// Alignment of every scratchpad: a cache line and the widest vector.
-pub(super) const ALIGN: usize = 64;
 
 /// The first aligned address of a caller's scratchpad. Null stays null.
 pub(super) fn align(p: *mut u8) -> *mut u8 {
-    p.wrapping_add(p.addr().wrapping_neg() % ALIGN)
+    p.wrapping_add(p.addr().wrapping_neg() % LINE)
 }
 
 /// Calls `f` with `size` uninitialized bytes, 64-byte aligned. Allocates only if this thread has not used as much
@@ -22,7 +20,7 @@ pub(crate) fn with_scratchpad<T>(size: usize, f: impl FnOnce(*mut u8) -> T) -> R
     let kept = per_thread::with(|thread| thread.scratchpad.replace(Buffer::EMPTY));
     let mut buffer = kept.unwrap_or(Buffer::EMPTY);
     if buffer.size() < size {
-        buffer = Buffer::new(size, ALIGN).ok_or_else(|| {
+        buffer = Buffer::new(size, LINE).ok_or_else(|| {
             let text = format_args!("cannot allocate a scratchpad of {size} bytes");
             Error::new(Status::OutOfMemory, text)
         })?;
@@ -45,7 +43,7 @@ mod tests {
                 .unwrap();
         assert_eq!(first, second);
         assert_ne!(second, nested);
-        assert_eq!(first % ALIGN, 0);
+        assert_eq!(first % LINE, 0);
     }
 
     #[test]

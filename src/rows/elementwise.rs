@@ -8,10 +8,13 @@ use super::collapse::Collapse;
 use super::elementwise_side::{BUFFERED, Buffer, Buffers, Side};
 use super::fence::Fence;
 use super::pack::{Entry, entries};
-use super::schedule::{BLOCKS_PER_THREAD, Schedule};
+use super::schedule::{
+    BLOCKS_PER_THREAD, ELEMENTS_IN_PLACE, FEWEST_IN_PLACE, ROWS_OF_STRIDED, SHORTEST_IN_PLACE,
+    Schedule,
+};
 use super::spread::{spread, width_of};
 use crate::error::{Error, Result};
-use crate::heap::{Counted, counted};
+use crate::heap::{Counted, LINE, counted};
 use crate::primitive::{
     Attr, BeforePostOps, BinaryAlgorithm, BoundChain, ChainEntry, Execution, HalfEntry, HalfRows,
     INPUTS, Implementation, InputRows, Inputs, OpArgument, Padding, PostOpChain, Rows, Start,
@@ -22,15 +25,6 @@ use crate::tensor::{DataType, MAX_NDIMS, MemoryDesc};
 use arrayvec::ArrayVec;
 use norm_sys as sys;
 use std::ops::Range;
-
-/// Elements in a unit that is computed in place, and the minimum, a multiple of the elements of a cache line.
-const DIRECT: usize = 16 * 1024;
-const FEWEST: usize = 1024;
-/// Rows in a unit if a tensor is strided in the last dimension: adjacent rows share cache lines.
-const ROWS_OF_STRIDED: usize = 32;
-/// The minimum length of rows that are read in place one by one if their strides vary.
-const LONG: usize = 128;
-const LINE: usize = 64;
 
 /// An elementwise problem.
 pub(crate) struct Elementwise<'a> {
@@ -227,7 +221,7 @@ impl Vectorized {
         let sides = || self.inputs.iter().chain([&self.output]);
         let strided = sides().any(|side| side.step > 1);
         let uneven = sides().any(|side| side.rows.step().is_none());
-        let one_row = !strided && uneven && self.cols >= LONG;
+        let one_row = !strided && uneven && self.cols >= SHORTEST_IN_PLACE;
         let mut addresses = [dst; INPUTS];
         let mut direct = [true; INPUTS];
         for (i, input) in self.inputs.iter().enumerate() {
@@ -243,9 +237,9 @@ impl Vectorized {
             && !bound.read(dst)
             && (!streams || bound.is_one_of_inputs());
         let in_place = self.halves.is_some() || direct_dst && direct == [true; INPUTS];
-        let most = if in_place { DIRECT } else { BUFFERED };
+        let most = if in_place { ELEMENTS_IN_PLACE } else { BUFFERED };
         let share = self.rows * self.cols / (width * BLOCKS_PER_THREAD);
-        let size = share.next_multiple_of(LINE).clamp(FEWEST, most);
+        let size = share.next_multiple_of(LINE).clamp(FEWEST_IN_PLACE, most);
         let unit = if strided {
             let rows = ROWS_OF_STRIDED.min(self.rows);
             (rows, (BUFFERED / rows).min(self.cols))

@@ -3,6 +3,7 @@
 
 use super::elementwise::Elementwise;
 use super::plain::PlainTensor;
+use super::schedule::PLAIN_BLOCKS;
 use crate::error::Result;
 use crate::heap::{Counted, counted};
 use crate::primitive::{
@@ -15,8 +16,6 @@ use arrayvec::ArrayVec;
 
 /// Elements of a row that are computed together.
 const CHUNK: usize = 256;
-/// The maximum number of blocks of rows.
-const MAX_BLOCKS: usize = 16;
 
 struct Reference {
     variant: &'static Variant,
@@ -76,7 +75,7 @@ impl Implementation for Reference {
         // SAFETY: the execution's buffers were checked.
         let bound = unsafe { self.chain.bind(execution.arguments) };
         let shared = Shared { bound, addresses, dst };
-        let (blocks, width) = (self.rows.min(MAX_BLOCKS), execution.threads.count());
+        let (blocks, width) = (self.rows.min(PLAIN_BLOCKS), execution.threads.count());
         let threads = execution.run(blocks, width, Length::Long, &|block| {
             for row in self.rows * block / blocks..self.rows * (block + 1) / blocks {
                 for col in (0..self.cols).step_by(CHUNK) {

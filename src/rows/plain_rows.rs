@@ -4,15 +4,13 @@
 //! output's type and zeros its padding.
 
 use super::plain::{PlainRow, PlainTensor};
+use super::schedule::PLAIN_BLOCKS;
 use super::stage::TENSORS;
 use crate::error::Result;
 use crate::primitive::{Execution, Padding, PostOpChain, Rows, chain_entry};
 use crate::simd::Level;
 use crate::tensor::MemoryDesc;
 use crate::threads::Length;
-
-/// The maximum number of blocks of rows; each has an f32 row in the scratchpad.
-const MAX_BLOCKS: usize = 16;
 
 /// Computes one row from the rows of all tensors.
 pub(crate) type PlainKernel<'a> = dyn Fn([PlainRow<'_>; TENSORS], &mut [f32]) + Sync + 'a;
@@ -66,7 +64,7 @@ impl PlainRows {
         if self.cols == 0 && self.ids[self.output + 1..].iter().all(|id| *id == 0) {
             0
         } else {
-            self.rows.min(MAX_BLOCKS)
+            self.rows.min(PLAIN_BLOCKS)
         }
     }
 

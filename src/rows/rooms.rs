@@ -2,6 +2,7 @@
 
 use super::schedule::MOST_STAGES;
 use super::slots::{Slot, Slots};
+use crate::heap::LINE;
 use crate::threads::most_threads;
 
 /// The number of rooms: one for each thread, up to [`MOST_STAGES`].
@@ -19,7 +20,6 @@ pub(crate) struct Rooms {
 impl Rooms {
     /// Rooms of at least `bytes` bytes.
     pub(crate) fn new(bytes: usize) -> Self {
-        const LINE: usize = 64;
         let bytes = bytes.checked_next_multiple_of(LINE).unwrap_or(usize::MAX / LINE * LINE);
         Self { bytes, count: rooms() }
     }

@@ -15,6 +15,18 @@ pub(super) const ELEMENTS_TO_WAKE_FOR: usize = 512 * 1024;
 /// a little.
 pub(crate) const BLOCKS_PER_THREAD: usize = 4;
 
+/// The most blocks of rows of implementations that compute one at a time in f32 on a row of scratchpad per block.
+pub(crate) const PLAIN_BLOCKS: usize = 16;
+
+/// Elementwise: the elements of a unit that is computed in place, and the fewest, a multiple of the elements of a cache
+/// line.
+pub(super) const ELEMENTS_IN_PLACE: usize = 16 * 1024;
+pub(super) const FEWEST_IN_PLACE: usize = 1024;
+/// Rows of a unit if a tensor is strided in the last dimension. Adjacent rows share cache lines.
+pub(super) const ROWS_OF_STRIDED: usize = 32;
+/// The shortest rows that are read in place one by one if their strides vary.
+pub(super) const SHORTEST_IN_PLACE: usize = 128;
+
 /// The total size of the tensors, in bytes, from which outputs are stored non-temporally. Larger outputs would not stay
 /// in a cache for the next reader, and non-temporal stores do not read the lines first.
 const STREAMED_BYTES: usize = 16 << 20;

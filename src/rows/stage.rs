@@ -13,6 +13,7 @@ use super::schedule::{
     BLOCKS_PER_THREAD, BYTES_OF_STAGES, BYTES_TO_TRANSPOSE, Caches, MOST_STAGES, PART_OF_ROWS,
     PART_OF_SECOND, PART_OF_SECOND_FROM_MEMORY, ROWS_TO_TRANSPOSE, STREAMED_BYTES_OF_STAGED,
 };
+use crate::heap::LINE;
 use crate::primitive::{Arguments, BoundChain, ChainEntry, PostOpChain, Rows, chain_entry};
 use crate::simd::Level;
 use crate::tensor::{DataType, MemoryDesc, RowMap};
@@ -22,9 +23,6 @@ use crate::threads::most_threads;
 pub(crate) const TENSORS: usize = 3;
 /// The index of dst, to which post-operations are applied.
 const DST: usize = 1;
-/// The alignment of staged rows in bytes: a cache line.
-const LINE: usize = 64;
-
 /// A tensor of a problem.
 #[derive(Clone, Copy)]
 pub(crate) struct Operand<'a> {

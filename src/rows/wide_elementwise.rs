@@ -3,15 +3,13 @@
 
 use super::elementwise::Elementwise;
 use super::plain::PlainTensor;
+use super::schedule::PLAIN_BLOCKS;
 use crate::error::{Error, Result};
 use crate::heap::{Counted, counted};
 use crate::primitive::{Execution, INPUTS, Implementation, Padding, Variant, WideFunction};
 use crate::threads::Length;
 use arrayvec::ArrayVec;
 use std::ops::Range;
-
-/// The most blocks of rows.
-const MAX_BLOCKS: usize = 16;
 
 struct Reference {
     variant: &'static Variant,
@@ -72,8 +70,8 @@ impl Implementation for Reference {
         }
         let shared = Shared { addresses, dst };
         // A single row is split, too.
-        let pieces = MAX_BLOCKS.div_ceil(self.rows.min(MAX_BLOCKS)).min(self.cols);
-        let blocks = self.rows.min(MAX_BLOCKS);
+        let pieces = PLAIN_BLOCKS.div_ceil(self.rows.min(PLAIN_BLOCKS)).min(self.cols);
+        let blocks = self.rows.min(PLAIN_BLOCKS);
         let width = execution.threads.count();
         let threads = execution.run(blocks * pieces, width, Length::Long, &|part| {
             let (block, piece) = (part / pieces, part % pieces);

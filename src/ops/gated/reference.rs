@@ -10,14 +10,11 @@ use crate::primitive::{
     Arguments, BoundChain, Execution, Implementation, Padding, PostOpChain, Rows, Variant,
     chain_entry,
 };
-use crate::rows::{PlainRow, PlainTensor, Quantize, spread, width_of};
+use crate::rows::{PLAIN_BLOCKS, PlainRow, PlainTensor, Quantize, spread, width_of};
 use crate::simd::lanes::Lanes;
 use crate::simd::portable::Portable;
 use crate::simd::{LANES, Level};
 use arrayvec::ArrayVec;
-
-/// The most blocks of rows; each has a row of f32 in the scratchpad.
-const BLOCKS: usize = 16;
 
 /// Supports every problem.
 pub(super) fn make(
@@ -102,7 +99,7 @@ impl Implementation for Reference {
 
     fn scratchpad_size(&self) -> usize {
         let row = self.cols.saturating_mul(size_of::<f32>());
-        row.saturating_mul(self.rows.min(BLOCKS))
+        row.saturating_mul(self.rows.min(PLAIN_BLOCKS))
     }
 
     fn execute(&self, execution: &Execution<'_>) -> usize {
@@ -118,7 +115,7 @@ impl Implementation for Reference {
         let bound = self.chain.as_ref().map(|chain| unsafe { chain.bind(execution.arguments) });
         let scratchpad = Scratchpad(execution.scratchpad.cast());
         let width = width_of(execution.threads, rows * cols);
-        spread(execution, (rows, rows * cols), (width, BLOCKS), &|block, range| {
+        spread(execution, (rows, rows * cols), (width, PLAIN_BLOCKS), &|block, range| {
             let values = scratchpad.row(block, cols);
             for row in range {
                 if self.forward {

@@ -12,7 +12,8 @@ use crate::primitive::{
     Variant, chain_entry,
 };
 use crate::rows::{
-    Chunk, Chunks, Fence, Memory, Quantize, RowsOf, Schedule, row_order, spread, width_of,
+    Chunk, Chunks, Fence, Memory, PLAIN_BLOCKS, Quantize, RowsOf, Schedule, row_order, spread,
+    width_of,
 };
 use crate::simd::Level;
 use crate::tensor::RowMap;
@@ -24,8 +25,6 @@ use std::mem::MaybeUninit;
 const UNIT: usize = 4096;
 /// Elements of a chunk that is converted to f32. The buffers of all tensors stay in the first-level cache.
 const CHUNK: usize = 512;
-/// The most blocks of rows that are quantized; each has a row of f32 in the scratchpad.
-const QUANTIZED_BLOCKS: usize = 16;
 /// The most tensors: gate, up, diff_dst, dst and two gradients.
 const TENSORS: usize = 6;
 
@@ -167,7 +166,7 @@ impl Implementation for Vectorized {
             None => 0,
             Some(_) => {
                 let row = self.row_in_scratchpad().saturating_mul(size_of::<f32>());
-                row.saturating_mul(self.rows.min(QUANTIZED_BLOCKS))
+                row.saturating_mul(self.rows.min(PLAIN_BLOCKS))
             }
         }
     }
@@ -188,7 +187,7 @@ impl Implementation for Vectorized {
         };
         if self.quantize.is_some() {
             let units = (rows, rows * cols);
-            return spread(execution, units, (width, QUANTIZED_BLOCKS), &|block, range| {
+            return spread(execution, units, (width, PLAIN_BLOCKS), &|block, range| {
                 range.for_each(|row| self.quantized_row(&run, block, row));
                 // SAFETY: the machine has the level.
                 unsafe { self.fence.after(run.streams) };

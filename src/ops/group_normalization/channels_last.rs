@@ -3,7 +3,7 @@
 use super::kernel::{Backward, Entry, Forward, Job, Kernels, kernels};
 use super::position_sums::{Summed, sum};
 use super::statistics::{probe_at, probes};
-use crate::simd::{Bf16, Element, F32, LANES, Level, Runtime, Simd, entry_points};
+use crate::simd::{Bf16, Element, F32, LANES, Level, Runtime, Simd, UpTo, Width, entry_points};
 use crate::tensor::DataType;
 
 /// Sums the values of channels and their squares about a number per channel.
@@ -42,7 +42,7 @@ impl<S: Simd, E: Element> Summed<S> for Moments<S, E> {
 #[inline(always)]
 unsafe fn load<S: Simd, E: Element>(element: E, p: *const u8, n: usize) -> S::F32x16 {
     // SAFETY: guaranteed by the caller.
-    unsafe { if n == LANES { element.load::<S>(p, 0) } else { element.load_n::<S>(p, 0, n) } }
+    unsafe { UpTo(n).load_as::<S, E>(element, p, 0) }
 }
 
 /// # Safety
@@ -82,11 +82,7 @@ unsafe fn probe<S: Simd, E: Element>(job: &Job) {
                 let at = probe_at(probe, count, job.positions) * job.src.position;
                 sum = S::add(sum, load::<S, E>(element, src.wrapping_add(at), n));
             }
-            if n == LANES {
-                S::store(job.probes.add(channel), sum);
-            } else {
-                S::store_n(job.probes.add(channel), sum, n);
-            }
+            UpTo(n).store::<S>(job.probes.add(channel), sum);
         }
         channel += n;
     }
@@ -129,13 +125,8 @@ unsafe fn normalize<S: Simd, Src: Element, Dst: Element>(job: &Job) {
                 while row < rows {
                     let from = src.wrapping_add(row * job.src.position);
                     let to = dst.wrapping_add(row * job.dst.position);
-                    if n == LANES {
-                        let value = numbers.apply(src_type.load::<S>(from, channel));
-                        dst_type.store::<S>(to, channel, value);
-                    } else {
-                        let value = numbers.apply(src_type.load_n::<S>(from, channel, n));
-                        dst_type.store_n::<S>(to, channel, value, n);
-                    }
+                    let x = UpTo(n).load_as::<S, Src>(src_type, from, channel);
+                    UpTo(n).store_as::<S, Dst>(dst_type, to, channel, numbers.apply(x));
                     row += 1;
                 }
                 channel += n;
@@ -232,11 +223,7 @@ unsafe fn gradient<S: Simd, Src: Element, Dd: Element, Ds: Element>(job: &Job) {
                         numbers.apply(load::<S, Src>(src_type, src, n), dd)
                     };
                     let to = job.diff_src.at_position(row);
-                    if n == LANES {
-                        ds_type.store_all::<S, 1>(to, channel, &[value]);
-                    } else {
-                        ds_type.store_n::<S>(to, channel, value, n);
-                    }
+                    UpTo(n).store_as::<S, Ds>(ds_type, to, channel, value);
                     row += 1;
                 }
             }

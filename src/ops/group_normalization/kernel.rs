@@ -6,7 +6,7 @@
 //!   global   diff_src = d*r
 //! ```
 
-use crate::simd::{LANES, Simd};
+use crate::simd::{Simd, UpTo, Width};
 use crate::tensor::DataType;
 
 /// The layout of a tensor's elements.
@@ -91,7 +91,7 @@ unsafe fn number<S: Simd>(p: *const f32, channel: usize) -> S::F32x16 {
 #[inline(always)]
 unsafe fn numbers<S: Simd>(p: *const f32, n: usize) -> S::F32x16 {
     // SAFETY: guaranteed by the caller.
-    unsafe { if n == LANES { S::load(p) } else { S::load_n(p, n) } }
+    unsafe { UpTo(n).load::<S>(p) }
 }
 
 // SAFETY of the blocks below: guaranteed by the callers: the channels exist, and the CPU supports the instruction set.

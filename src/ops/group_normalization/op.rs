@@ -1,15 +1,35 @@
 //! The operation: its queries, and which implementation runs a problem.
 
 use super::problem::GroupNormalization;
-use super::{reference, vector};
+use super::reference;
+use super::vector::{self, CHANNELS_LAST};
 use crate::error::Result;
 use crate::heap::Counted;
 use crate::primitive::{
     Answer, Arguments, Implementation, Op, OpArgument, PropKind, Variant, check_shared_layouts,
 };
+use crate::simd::Level;
 use crate::tensor::MemoryDesc;
 use norm_sys as sys;
+use std::ffi::CStr;
 use std::fmt;
+
+/// The implementations of each level: for channels first, and for channels last.
+static VARIANTS: [Variant; 9] = [
+    Variant::general(c"simd:avx512", Some(Level::Avx512)),
+    channels_last(c"simd:avx512:channels_last", Level::Avx512),
+    Variant::general(c"simd:avx2", Some(Level::Avx2)),
+    channels_last(c"simd:avx2:channels_last", Level::Avx2),
+    Variant::general(c"simd:neon", Some(Level::Neon)),
+    channels_last(c"simd:neon:channels_last", Level::Neon),
+    Variant::general(c"simd:portable", Some(Level::Portable)),
+    channels_last(c"simd:portable:channels_last", Level::Portable),
+    Variant::general(c"ref:any", None),
+];
+
+const fn channels_last(name: &'static CStr, level: Level) -> Variant {
+    Variant { name, level: Some(level), algorithm: CHANNELS_LAST }
+}
 
 impl Op for GroupNormalization {
     fn kind(&self) -> sys::norm_primitive_kind_t {
@@ -48,6 +68,10 @@ impl Op for GroupNormalization {
 
     fn auxiliary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).auxiliary(f)
+    }
+
+    fn variants(&self) -> &'static [Variant] {
+        &VARIANTS
     }
 
     fn implement(&self, variant: &'static Variant) -> Result<Box<Counted<dyn Implementation>>> {

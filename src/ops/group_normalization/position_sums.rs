@@ -6,7 +6,7 @@
 //! halves.
 
 use super::kernel::Job;
-use crate::simd::{BLOCK, CHAIN, GROUP, LANES, Simd, unroll};
+use crate::simd::{BLOCK, CHAIN, GROUP, LANES, Simd, UpTo, Width, unroll};
 use std::mem::MaybeUninit;
 
 /// Vectors of channels that are summed together: their sums stay in the first-level cache.
@@ -61,11 +61,7 @@ unsafe fn halve<S: Simd>(
             half /= 2;
         }
         let sum = S::wide_load(start);
-        if n == LANES {
-            S::wide_store(totals, S::wide_add(S::wide_load(totals), sum));
-        } else {
-            S::wide_store_n(totals, S::wide_add(S::wide_load_n(totals, n), sum), n);
-        }
+        UpTo(n).store_wide::<S>(totals, S::wide_add(UpTo(n).load_wide::<S>(totals), sum));
     }
 }
 
@@ -233,11 +229,7 @@ unsafe fn few<S: Simd, T: Summed<S>>(terms: &T, positions: usize, n: usize, sums
             i += 1;
         }
         unroll!(k in 2, {
-            if n == LANES {
-                S::wide_store(sums[k], sum[k]);
-            } else {
-                S::wide_store_n(sums[k], sum[k], n);
-            }
+            UpTo(n).store_wide::<S>(sums[k], sum[k]);
         });
     }
 }

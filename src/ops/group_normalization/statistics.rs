@@ -5,7 +5,8 @@
 //! the squares are summed again about the mean itself. If squares overflow or underflow in f32, the group needs f64.
 
 use super::problem::Shape;
-use crate::rows::statistics::{NEAR, Statistics, corrected, in_range, mean_residual, reciprocal};
+use crate::rows::row_lanes::variance_about;
+use crate::rows::statistics::{Statistics, corrected, in_range, mean_residual, reciprocal};
 
 /// The statistics from the sums of a group, or what is missing.
 #[derive(Clone, Copy, Debug)]
@@ -71,11 +72,11 @@ pub(super) fn found([values, squares]: [f64; 2], about: f32, elements: usize, rm
         return Found::Statistics(Statistics { mean: 0.0, variance: mean_square });
     }
     let mean = values / elements as f64;
-    let offset = mean - f64::from(about);
-    if offset * offset > mean_square * NEAR {
-        return Found::Mean(mean);
+    // SAFETY: scalar code needs no instruction set.
+    match unsafe { variance_about::<f64, false>(mean_square, mean, f64::from(about)) } {
+        (variance, true) => Found::Statistics(Statistics { mean, variance }),
+        (_, false) => Found::Mean(mean),
     }
-    Found::Statistics(Statistics { mean, variance: mean_square - offset * offset })
 }
 
 /// The statistics from squares about the mean rounded to f32.

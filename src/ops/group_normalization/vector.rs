@@ -14,6 +14,9 @@ use crate::simd::Level;
 use crate::tensor::{DataType, MemoryDesc};
 use std::ptr::{null, null_mut};
 
+/// The algorithm for tensors whose channels are adjacent; the general one is for adjacent positions.
+pub(super) const CHANNELS_LAST: &str = "channels_last";
+
 /// The strides of samples, channels and positions of a tensor, in elements.
 #[derive(Clone, Copy)]
 pub(super) struct Steps {
@@ -79,9 +82,7 @@ pub(super) fn make(
             return Err(Error::unimplemented(text));
         }
     }
-    let order = order(&p.shape, &steps).ok_or_else(|| {
-        Error::unimplemented("neither the positions nor the channels of all tensors are adjacent")
-    })?;
+    let order = order(variant, &p.shape, &steps)?;
     if p.dynamic_scales().is_some() && order == Order::ChannelsLast && p.shape.positions > 1 {
         return Err(Error::unimplemented("the elements that share a scale are not adjacent"));
     }
@@ -143,13 +144,19 @@ fn is_runtime(data_type: DataType) -> bool {
     matches!(data_type, F32 | Bf16 | F16 | S8 | U8)
 }
 
-/// The order of all tensors.
-fn order(shape: &Shape, steps: &[Steps]) -> Option<Order> {
-    if shape.positions > 1 && steps.iter().all(|steps| steps.position == 1) {
-        return Some(Order::ChannelsFirst);
+/// The order of a variant, which all tensors have.
+fn order(variant: &Variant, shape: &Shape, steps: &[Steps]) -> Result<Order> {
+    let all = |adjacent: &dyn Fn(&Steps) -> bool| steps.iter().all(adjacent);
+    if variant.algorithm == CHANNELS_LAST {
+        return match all(&|steps| steps.channel == 1 || shape.channels == 1) {
+            true => Ok(Order::ChannelsLast),
+            false => Err(Error::unimplemented("the channels of a tensor are not adjacent")),
+        };
     }
-    let adjacent = |steps: &Steps| steps.channel == 1 || shape.channels == 1;
-    steps.iter().all(adjacent).then_some(Order::ChannelsLast)
+    match shape.positions > 1 && all(&|steps| steps.position == 1) {
+        true => Ok(Order::ChannelsFirst),
+        false => Err(Error::unimplemented("the positions of a tensor are not adjacent")),
+    }
 }
 
 /// The post-operations. Their rows are those of dst along its innermost dimension, or channels if these are last.

@@ -6,6 +6,7 @@
 
 use super::job::{Forward, StatisticsUse};
 use super::row::two_pass;
+use crate::heap::LINE;
 use crate::rows::row_lanes::Normalizers;
 use crate::rows::statistics::{NEAR, Statistics, reciprocal};
 use crate::simd::{
@@ -14,9 +15,6 @@ use crate::simd::{
 };
 use crate::tensor::DataType;
 use std::ptr::null;
-
-/// Bytes of a cache line.
-const LINE: usize = 64;
 
 /// Two f64 terms per element.
 pub(super) trait TwoTerms<S: Simd> {

@@ -5,13 +5,10 @@ use super::problem::{Quantizations, Reorder};
 use crate::error::Result;
 use crate::heap::{Counted, counted};
 use crate::primitive::{Execution, Implementation, Padding, Variant};
+use crate::rows::{spread, width_of};
 use crate::tensor::{DataType, MAX_NDIMS, Offsets};
-use crate::threads::Length;
 use arrayvec::ArrayVec;
 use norm_sys as sys;
-
-/// Minimum number of elements per thread.
-const ELEMENTS_PER_THREAD: usize = 4096;
 
 /// Supports every problem.
 pub(super) fn make(
@@ -84,31 +81,28 @@ impl Implementation for Reference {
 
     fn execute(&self, execution: &Execution<'_>) -> usize {
         let arguments = execution.arguments;
-        let width = execution.threads.count().min(self.count / ELEMENTS_PER_THREAD).max(1);
-        let per_block = self.count.div_ceil(width).max(1);
-        let threads =
-            execution.run(self.count.div_ceil(per_block), width, Length::Long, &|block| {
-                let (src, dst) =
-                    (arguments.get(sys::NORM_ARG_SRC), arguments.get(sys::NORM_ARG_DST));
-                let end = self.count.min((block + 1) * per_block);
-                for flat in block * per_block..end {
-                    // SAFETY: the buffers were checked, and each element belongs to one block.
-                    unsafe {
-                        let at = self.values.each_ref().map(|indices| indices.at(flat));
-                        let arithmetic = self.quantized.arithmetic(arguments, at);
-                        let (src_type, dst_type) = self.types;
-                        let conversion = Conversion { src_type, dst_type, arithmetic };
-                        conversion.convert_element(
-                            src,
-                            self.src.offset(flat),
-                            dst,
-                            self.dst.offset(flat),
-                        );
-                    }
+        let count = self.count;
+        let width = (width_of(execution.threads, count), count);
+        let threads = spread(execution, (count, count), width, &|_, elements| {
+            let (src, dst) = (arguments.get(sys::NORM_ARG_SRC), arguments.get(sys::NORM_ARG_DST));
+            for flat in elements {
+                // SAFETY: the buffers were checked, and each element belongs to one block.
+                unsafe {
+                    let at = self.values.each_ref().map(|indices| indices.at(flat));
+                    let arithmetic = self.quantized.arithmetic(arguments, at);
+                    let (src_type, dst_type) = self.types;
+                    let conversion = Conversion { src_type, dst_type, arithmetic };
+                    conversion.convert_element(
+                        src,
+                        self.src.offset(flat),
+                        dst,
+                        self.dst.offset(flat),
+                    );
                 }
-            });
+            }
+        });
         // SAFETY: the buffers were checked.
         unsafe { self.padding.clear(arguments.get(sys::NORM_ARG_DST)) };
-        threads.max(1)
+        threads
     }
 }

@@ -7,13 +7,11 @@ use super::problem::{Quantizations, Reorder};
 use crate::error::{Error, Result};
 use crate::heap::{self, Counted, counted};
 use crate::primitive::{Execution, Implementation, Padding, Variant};
+use crate::rows::{spread, width_of};
 use crate::simd::Level;
 use crate::tensor::DataType;
-use crate::threads::Length;
 use norm_sys as sys;
 
-/// Minimum number of elements per thread.
-const ELEMENTS_PER_THREAD: usize = 16 * 1024;
 /// Elements of a run per block of a split.
 const RUN: usize = 4096;
 /// Lines of a transposed tile: elements that are adjacent in src, a few cache lines for any type.
@@ -105,11 +103,9 @@ impl Implementation for Runs {
         let planes: usize = self.outer.iter().map(|l| l.count).product();
         let units = planes * strips;
         let elements = planes * self.across.count * self.run.count;
-        let width = execution.threads.count().min(elements / ELEMENTS_PER_THREAD).max(1);
-        let blocks = if width == 1 { 1 } else { units.min(width * 4) };
-        let threads = execution.run(blocks, width, Length::Long, &|block| {
-            let (first, end) = (units * block / blocks, units * (block + 1) / blocks);
-            for unit in first..end {
+        let width = (width_of(execution.threads, elements), units);
+        spread(execution, (units, elements), width, &|_, range| {
+            for unit in range {
                 let (src_offset, dst_offset) = self.plane(unit / strips);
                 let src =
                     arguments.get(sys::NORM_ARG_SRC).wrapping_add(src_offset * src_type.size());
@@ -125,8 +121,7 @@ impl Implementation for Runs {
                     }
                 }
             }
-        });
-        threads.max(1)
+        })
     }
 }
 

@@ -11,7 +11,7 @@
 
 use super::problem::{AngleSource, MOST_SECTIONS, Rope};
 use crate::simd::lanes::{Lanes, Wide};
-use crate::simd::{Element, LANES, Level, Runtime, Simd, entry_points, math};
+use crate::simd::{Element, LANES, Level, Runtime, Simd, UpTo, Width, entry_points, math};
 use crate::tensor::DataType;
 use norm_sys as sys;
 
@@ -95,7 +95,7 @@ impl<'a> Angles<'a> {
                 return [self.row::<S>(1, positions, i, n), self.row::<S>(0, positions, i, n)];
             }
             let at = self.frequencies.add(i);
-            let frequency = if n == LANES { S::wide_load(at) } else { S::wide_load_n(at, n) };
+            let frequency = UpTo(n).load_wide::<S>(at);
             let position = if problem.sections.is_empty() {
                 S::wide_splat(*positions as f64)
             } else {
@@ -143,10 +143,8 @@ impl<'a> Angles<'a> {
                     S::store_n(each.as_mut_ptr().add(lane), one, 1);
                 }
                 S::load(each.as_ptr())
-            } else if n == LANES {
-                element.load::<S>(self.start(table, *positions), i)
             } else {
-                element.load_n::<S>(self.start(table, *positions), i, n)
+                UpTo(n).load_as::<S, _>(element, self.start(table, *positions), i)
             };
             Lanes::<S>::new(values) * problem.magnitude
         }

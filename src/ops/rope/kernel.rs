@@ -219,11 +219,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
             let n = LANES.min(end - i);
             unsafe {
                 let value = self.load::<S, NORM>(i, n);
-                if n == LANES {
-                    self.dst_type.store_all::<S, 1>(self.dst, i, &[value]);
-                } else {
-                    self.dst_type.store_n::<S>(self.dst, i, value, n);
-                }
+                UpTo(n).store_as::<S, _>(self.dst_type, self.dst, i, value);
             }
             i += LANES;
         }

@@ -6,16 +6,13 @@ use super::norm::{PlainHead, normalize};
 use super::positions::slot;
 use super::problem::{MOST_SECTIONS, Pairing, Rope};
 use crate::error::Result;
-use crate::heap::{Counted, counted};
+use crate::heap::{Counted, LINE, counted};
 use crate::primitive::{Execution, Implementation, Padding, Variant};
 use crate::rows::{Neutral, Parameter, PlainRow, PlainTensor};
 use crate::simd::Level;
 use crate::simd::portable::Portable;
 use crate::tensor::DataType;
 use norm_sys as sys;
-
-/// Alignment of parts of the scratchpad.
-const ALIGN: usize = 64;
 
 /// Supports every problem.
 pub(super) fn make(
@@ -48,7 +45,7 @@ struct Reference {
 impl Reference {
     /// Bytes of the scale, of a head's values, and of a token's angles.
     fn rooms(&self) -> [usize; 3] {
-        let floats = |count: usize| (count * size_of::<f32>()).next_multiple_of(ALIGN);
+        let floats = |count: usize| (count * size_of::<f32>()).next_multiple_of(LINE);
         let scaled = self.problem.norm.is_some_and(|norm| norm.scale.is_some());
         let scale = if self.problem.norm.is_some() { self.scale.room(scaled) } else { 0 };
         [scale, floats(self.problem.cols()), floats(2 * angles::width(&self.problem))]

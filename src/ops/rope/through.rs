@@ -11,7 +11,7 @@
 
 use super::problem::{Parameters, Rope, check_type, checked_head, checked_norm};
 use crate::error::{Error, Result, Status};
-use crate::heap::{Counted, Shared, counted, list};
+use crate::heap::{Counted, LINE, Shared, counted, list};
 use crate::primitive::{
     Answer, Arguments, Execution, Implementation, Op, OpArgument, PropKind, Variant,
     check_shared_layouts,
@@ -19,9 +19,6 @@ use crate::primitive::{
 use crate::tensor::{DataType, MemoryDesc};
 use norm_sys as sys;
 use std::fmt;
-
-/// Alignment of parts of the scratchpad.
-const ALIGN: usize = 64;
 
 /// The parameters of a normalization's gradient.
 pub(crate) struct Normalized<'a> {
@@ -193,7 +190,7 @@ impl Op for RopeThroughNorm {
             variant,
             steps,
             ids: [ids(STATISTICS)?, ids(ROTATION)?, ids(GRADIENT)?],
-            rooms: [rotated, mean_squares].map(|size| size.next_multiple_of(ALIGN)),
+            rooms: [rotated, mean_squares].map(|size| size.next_multiple_of(LINE)),
         })?)
     }
 

@@ -6,7 +6,7 @@ use super::norm::{self, Heads, PlainHead};
 use super::positions::{Positions, slot};
 use super::problem::{MOST_SECTIONS, Norm, Pairing, Rope};
 use crate::error::{Error, Result};
-use crate::heap::{Counted, counted};
+use crate::heap::{Counted, LINE, counted};
 use crate::primitive::{Execution, Implementation, Variant};
 use crate::rows::{
     BLOCKS_PER_THREAD, Caches, Fence, Neutral, Parameter, Schedule, length_of, width_of,
@@ -23,9 +23,6 @@ const ANGLES: usize = 4096;
 const MOST_TOKENS: usize = ANGLES / (2 * LANES);
 /// The longest head that is normalized element by element on the stack.
 const LONGEST_NORMALIZED: usize = 4096;
-/// Bytes of a cache line.
-const LINE: usize = 64;
-
 #[repr(align(64))]
 struct Aligned<T>(T);
 

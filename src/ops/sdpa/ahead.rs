@@ -2,10 +2,8 @@
 //! cache during the computation. With many rows they are already there.
 
 use super::panels::Later;
+use crate::heap::LINE;
 use crate::simd::{LANES, Simd};
-
-/// Bytes of a cache line.
-const LINE: usize = 64;
 
 /// Lines of memory to prefetch, one with each term of a product.
 pub(super) trait Ahead {

@@ -1,6 +1,7 @@
 //! Matrices of f32 rearranged into panels: vectors of 16 neighbours along one dimension, one for each index of the
 //! other.
 
+use crate::heap::LINE;
 use crate::simd::lanes::Lanes;
 use crate::simd::{LANES, Level, Simd, entry_points, unroll};
 
@@ -44,7 +45,6 @@ impl Later {
     /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     unsafe fn fetch<S: Simd>(self, part: usize, parts: usize) {
-        const LINE: usize = 64;
         let lines = self.size.div_ceil(LINE);
         let each = (LANES * lines).div_ceil(parts);
         for line in part * each..(part + 1) * each {

@@ -1,5 +1,6 @@
 //! The sweeps over a row: its maximum, the sum of products, and the output.
 
+use crate::heap::LINE;
 use crate::simd::lanes::Lanes;
 use crate::simd::{
     Element, First, Fold, Full, GROUP, LANES, Map, Simd, Terms, Width, math, unroll,
@@ -12,7 +13,6 @@ use std::cell::Cell;
 /// The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn prefetch<S: Simd, E: Element>(element: E, row: *const u8, i: usize) {
-    const LINE: usize = 64;
     let size = element.size();
     let mut line = 0;
     while line < TURN * LANES * size {
