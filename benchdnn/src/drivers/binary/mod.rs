@@ -1,13 +1,14 @@
 //! The driver of elementwise functions of two tensors.
 //!
-//! `settings` holds its options, `problem` one problem, its line and its tensors, `request` the call
-//! that creates it.
+//! `parameters` holds one problem, `settings` the options, `request` the call that creates it, `problem`
+//! its line, its tensors, their data and the expected results.
 
+mod parameters;
 mod problem;
 mod request;
 mod settings;
 
-pub use problem::BinaryProblem;
+pub use parameters::BinaryProblem;
 pub use request::Request;
 pub use settings::Settings;
 

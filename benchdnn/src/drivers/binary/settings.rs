@@ -1,6 +1,6 @@
 //! The options of the driver, its descriptor, and the combinations of lists.
 
-use super::problem::{BinaryProblem, DIMENSIONS};
+use super::parameters::{BinaryProblem, DIMENSIONS};
 use crate::attributes::AttributeSettings;
 use crate::data_type::DataType;
 use crate::driver::check_tags;

@@ -1,6 +1,6 @@
 //! The options of the driver, and the combinations of their lists.
 
-use super::problem::{DIMENSIONS, EltwiseProblem};
+use super::parameters::{DIMENSIONS, EltwiseProblem};
 use crate::attributes::{AttributeSettings, number};
 use crate::data_type::DataType;
 use crate::direction::Direction;

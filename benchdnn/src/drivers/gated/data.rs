@@ -1,6 +1,6 @@
 //! The packing of gate and up in src, the data of a problem, and the expected results.
 
-use super::problem::{GatedProblem, Packing};
+use super::parameters::{GatedProblem, Packing};
 use crate::attributes::Policy;
 use crate::check::Kind;
 use crate::data_type::DataType;

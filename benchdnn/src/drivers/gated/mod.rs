@@ -1,14 +1,15 @@
 //! The driver of gated activation.
 //!
-//! `settings` has its options, `problem` one problem, its line and its tensors, `data` the packing of gate and up and
-//! the expected results, `request` the calls that create it.
+//! `parameters` holds one problem, `settings` the options, `request` the calls that create it, `data` the tensors, the
+//! packing of gate and up and the expected results, `problem` the line.
 
 mod data;
+mod parameters;
 mod problem;
 mod request;
 mod settings;
 
-pub use problem::{GatedProblem, Packing};
+pub use parameters::{GatedProblem, Packing};
 pub use request::Request;
 pub use settings::Settings;
 

@@ -1,6 +1,6 @@
 //! The calls that create the primitive descriptor of a gated activation.
 
-use super::problem::Packing;
+use super::parameters::Packing;
 use crate::attributes::Attributes;
 use crate::direction::Direction;
 use crate::executor::{Prepared, Refusal};

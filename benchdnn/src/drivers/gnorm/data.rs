@@ -1,6 +1,6 @@
 //! The data of a problem, and the expected results.
 
-use super::problem::GnormProblem;
+use super::parameters::GnormProblem;
 use crate::fill::Fill;
 use crate::fill::gnorm::gnorm;
 use crate::fill::lnorm::LnormData;

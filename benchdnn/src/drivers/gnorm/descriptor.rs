@@ -1,6 +1,6 @@
 //! The sizes of a problem as text, in oneDNN's form: `g32mb2ic320ih64iw64eps0.1_n"name"`.
 
-use super::problem::{EPSILON, GnormProblem};
+use super::parameters::{EPSILON, GnormProblem};
 use crate::language::descriptor::{Descriptor, dimension, is_too_large, named};
 use crate::language::value::BadValue;
 

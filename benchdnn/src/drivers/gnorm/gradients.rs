@@ -1,6 +1,6 @@
 //! The gradients that `--check=grad` checks.
 
-use super::problem::GnormProblem;
+use super::parameters::GnormProblem;
 use crate::data_type::DataType;
 use crate::direction::Direction;
 use crate::normalization::Inplace;

@@ -1,18 +1,19 @@
 //! The driver of group normalization and grouped RMS normalization.
 //!
-//! `settings` has its options, `descriptor` the sizes of a problem as text, `problem` one problem and its line,
-//! `tensors` its arguments, `request` the calls that create it, `data` the tensors' data and the expected results,
-//! `gradients` the gradients to check.
+//! `parameters` holds one problem, `descriptor` its sizes as text, `settings` the options, `request` the calls that
+//! create it, `tensors` its arguments, `data` their data and the expected results, `gradients` the gradients to check,
+//! `problem` the line.
 
 mod data;
 mod descriptor;
 mod gradients;
+mod parameters;
 mod problem;
 mod request;
 mod settings;
 mod tensors;
 
-pub use problem::GnormProblem;
+pub use parameters::GnormProblem;
 pub use request::Request;
 pub use settings::Settings;
 

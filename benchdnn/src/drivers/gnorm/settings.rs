@@ -1,7 +1,7 @@
 //! The options of the driver, and the combinations of their lists.
 
 use super::descriptor;
-use super::problem::GnormProblem;
+use super::parameters::GnormProblem;
 use crate::attributes::AttributeSettings;
 use crate::data_type::DataType;
 use crate::direction::Direction;

@@ -1,6 +1,6 @@
 //! The tensors of a problem, and their roles.
 
-use super::problem::GnormProblem;
+use super::parameters::GnormProblem;
 use crate::data_type::DataType;
 use crate::direction::Direction;
 use crate::execution::Role;

@@ -1,6 +1,6 @@
 //! The data of a problem, and the expected results.
 
-use super::problem::LnormProblem;
+use super::parameters::LnormProblem;
 use crate::fill::Fill;
 use crate::fill::lnorm::{self, LnormData, LnormShape};
 use crate::normalization::{self, Case, Inputs, Oracle};

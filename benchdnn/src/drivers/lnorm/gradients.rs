@@ -1,6 +1,6 @@
 //! The gradients that `--check=grad` checks.
 
-use super::problem::LnormProblem;
+use super::parameters::LnormProblem;
 use crate::data_type::DataType;
 use crate::direction::Direction;
 use crate::normalization::Inplace;

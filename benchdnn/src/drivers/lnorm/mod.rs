@@ -1,16 +1,17 @@
 //! The driver of layer normalization and RMS normalization.
 //!
-//! `settings` has its options, `problem` one problem and its line, `tensors` its arguments, `request` the calls that
-//! create it, `data` the tensors' data and the expected results, `gradients` the gradients to check.
+//! `parameters` holds one problem, `settings` the options, `request` the calls that create it, `tensors` its arguments,
+//! `data` their data and the expected results, `gradients` the gradients to check, `problem` the line.
 
 mod data;
 mod gradients;
+mod parameters;
 mod problem;
 mod request;
 mod settings;
 mod tensors;
 
-pub use problem::LnormProblem;
+pub use parameters::LnormProblem;
 pub use request::Request;
 pub use settings::Settings;
 

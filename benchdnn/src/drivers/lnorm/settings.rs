@@ -1,6 +1,6 @@
 //! The options of the driver, and the combinations of their lists.
 
-use super::problem::{DIMENSIONS, LnormProblem};
+use super::parameters::{DIMENSIONS, LnormProblem};
 use crate::attributes::AttributeSettings;
 use crate::data_type::DataType;
 use crate::direction::Direction;

@@ -1,6 +1,6 @@
 //! The tensors of a problem, and their roles.
 
-use super::problem::LnormProblem;
+use super::parameters::LnormProblem;
 use crate::data_type::DataType;
 use crate::direction::Direction;
 use crate::execution::Role;

@@ -1,6 +1,6 @@
 //! The expected results of a reorder.
 
-use super::problem::ReorderProblem;
+use super::parameters::ReorderProblem;
 use crate::attributes::{PostOp, Source};
 use crate::check::Kind;
 use crate::oracle::reorder::{Terms, element, precision};

@@ -1,14 +1,15 @@
 //! The driver of reorder: a tensor copied into another layout and element type.
 //!
-//! `settings` has its options, `problem` one problem, its line and its tensors, `request` the calls that create it,
-//! `data` the expected results.
+//! `parameters` holds one problem, `settings` the options, `request` the calls that create it, `data` the expected
+//! results, `problem` the line and the tensors.
 
 mod data;
+mod parameters;
 mod problem;
 mod request;
 mod settings;
 
-pub use problem::ReorderProblem;
+pub use parameters::ReorderProblem;
 pub use request::Request;
 pub use settings::Settings;
 

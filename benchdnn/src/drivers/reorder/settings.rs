@@ -1,6 +1,6 @@
 //! The options of the driver, and the combinations of their lists.
 
-use super::problem::{DIMENSIONS, Extra, ReorderProblem};
+use super::parameters::{DIMENSIONS, Extra, ReorderProblem};
 use crate::attributes::AttributeSettings;
 use crate::data_type::DataType;
 use crate::driver::check_tags;

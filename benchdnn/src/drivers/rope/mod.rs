@@ -1,18 +1,21 @@
 //! The driver of rotary position embedding.
 //!
-//! `settings` has its options, `shape` the meaning of a problem's dimensions, `problem` one problem, its line and its
-//! tensors, `request` the calls that create it.
+//! `choices` has the values of options, `parameters` one problem, `shape` the meaning of its dimensions, `settings` the
+//! options, `request` the calls that create it, `through` backward through a normalization, `problem` the line, the
+//! tensors, their data and the expected results.
 
+mod choices;
+mod parameters;
 mod problem;
 mod request;
 mod settings;
 mod shape;
 mod through;
 
-pub use problem::RopeProblem;
+pub use choices::{Angles, Flags};
+pub use parameters::RopeProblem;
 pub use request::Request;
 pub use settings::Settings;
-pub use shape::{Angles, Flags};
 
 use crate::driver::{Row, erased};
 use std::rc::Rc;

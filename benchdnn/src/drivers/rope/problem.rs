@@ -1,8 +1,9 @@
-//! One rope, its tensors, and its line.
+//! One rope as the harness sees it: its line, its request, its tensors and its results.
 
+use super::choices::Angles;
+use super::parameters::{PAIRINGS, RopeProblem};
 use super::request::Request;
 use super::settings::OPTIONS;
-use super::shape::{Angles, Flags};
 use crate::attributes::{AttributeTensor, Attributes, Context};
 use crate::check::Kind;
 use crate::data_type::DataType;
@@ -13,7 +14,7 @@ use crate::fill::{self, Fill, RopeFill};
 use crate::language::descriptor;
 use crate::language::options::word;
 use crate::library::{self, TensorRequest, Wanted, has_tag};
-use crate::oracle::rope::{Norm, Pairing, normalized, rotated, section};
+use crate::oracle::rope::{Norm, normalized, rotated};
 use crate::problem::{
     Data, Dependence, Expected, Gradient, Gradients, Key, Part, Problem, Slices, Spec, Unit,
 };
@@ -22,96 +23,6 @@ use norm_sys::{
     NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC, NORM_ARG_DST, NORM_ARG_POSITIONS, NORM_ARG_ROPE_COS,
     NORM_ARG_ROPE_FREQUENCIES, NORM_ARG_ROPE_SIN, NORM_ARG_SCALE, NORM_ARG_SLOTS, NORM_ARG_SRC,
 };
-use std::ops::RangeInclusive;
-
-/// The numbers of dimensions that the primitive supports.
-pub(super) const DIMENSIONS: RangeInclusive<usize> = 2..=6;
-
-/// Names for `--pairing`.
-pub(super) const PAIRINGS: [(&str, Pairing); 3] = [
-    ("INTERLEAVED", Pairing::Interleaved),
-    ("HALF", Pairing::Half),
-    ("HALF_OF_HEAD", Pairing::HalfOfHead),
-];
-
-/// One problem.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RopeProblem {
-    /// Dimensions of src.
-    pub dims: Vec<usize>,
-    /// Its name; often empty.
-    pub name: String,
-    /// What is computed.
-    pub direction: Direction,
-    /// Which elements form a pair.
-    pub pairing: Pairing,
-    /// The source of cosines and sines.
-    pub angles: Angles,
-    /// Type of src and diff_src.
-    pub src_dt: DataType,
-    /// Type of dst and diff_dst.
-    pub dst_dt: DataType,
-    /// Type of positions.
-    pub position_dt: DataType,
-    /// Type of tables.
-    pub table_dt: DataType,
-    /// Layout of src.
-    pub src_tag: Tag,
-    /// Layout of dst.
-    pub dst_tag: Tag,
-    /// The dimensions that have positions, as letters; empty for the usual ones.
-    pub tokens: String,
-    /// The dimension whose index is added to positions, or -1.
-    pub index_dim: i32,
-    /// The elements of a head that are rotated; 0 for all.
-    pub rotary: usize,
-    /// The factor of cosines and sines.
-    pub magnitude: f32,
-    /// Pairs of each part of a position; empty for one part.
-    pub sections: Vec<usize>,
-    /// Added under the root of a normalization.
-    pub epsilon: f32,
-    /// The normalization, slots and the order of sections.
-    pub flags: Flags,
-    /// The positions are below this number.
-    pub limit: usize,
-    /// Only the scratchpad mode.
-    pub attributes: Attributes,
-    /// Threads for creating the primitive and for executing it.
-    pub contexts: [Context; 2],
-    /// Whether dst shares the buffer of src, or diff_src that of diff_dst.
-    pub inplace: bool,
-}
-
-impl Default for RopeProblem {
-    /// No dimensions, and the simplest choice for everything else.
-    fn default() -> RopeProblem {
-        RopeProblem {
-            dims: Vec::new(),
-            name: String::new(),
-            direction: Direction::default(),
-            pairing: Pairing::default(),
-            angles: Angles::default(),
-            src_dt: DataType::F32,
-            dst_dt: DataType::F32,
-            position_dt: DataType::S32,
-            table_dt: DataType::F32,
-            src_tag: Tag::parse("abx").expect("a tag"),
-            dst_tag: Tag::Any,
-            tokens: String::new(),
-            index_dim: -1,
-            rotary: 0,
-            magnitude: 1.0,
-            sections: Vec::new(),
-            epsilon: 1e-6,
-            flags: Flags::default(),
-            limit: 1 << 20,
-            attributes: Attributes::default(),
-            contexts: [Context::default(); 2],
-            inplace: false,
-        }
-    }
-}
 
 impl RopeProblem {
     fn create_from(&self) -> Request {
@@ -139,34 +50,6 @@ impl RopeProblem {
             true => (NORM_ARG_SRC, NORM_ARG_DST),
             false => (NORM_ARG_DIFF_DST, NORM_ARG_DIFF_SRC),
         }
-    }
-
-    pub(super) fn pairs(&self) -> usize {
-        self.rotary_dims() / 2
-    }
-
-    /// The cosines and sines of a row.
-    pub(super) fn angles_of(&self, row: usize, data: &Data) -> Vec<(f64, f64)> {
-        let (at, added) = self.position_of(row);
-        let positions = data.get(NORM_ARG_POSITIONS);
-        let turn = if self.direction.is_forward() { 1.0 } else { -1.0 };
-        let one = |i: usize| {
-            let part = section(i, &self.sections, self.flags.interleaved_sections());
-            let position = positions[at * self.parts() + part] + added as f64;
-            let (cos, sin) = match self.angles {
-                Angles::Frequencies => {
-                    let angle = position * data.get(NORM_ARG_ROPE_FREQUENCIES)[i];
-                    (angle.cos(), angle.sin())
-                }
-                Angles::Tables => {
-                    let at = position as usize * self.pairs() + i;
-                    (data.get(NORM_ARG_ROPE_COS)[at], data.get(NORM_ARG_ROPE_SIN)[at])
-                }
-            };
-            let magnitude = f64::from(self.magnitude);
-            (cos * magnitude, sin * magnitude * turn)
-        };
-        (0..self.pairs()).map(one).collect()
     }
 
     /// A row of the output, and its error bounds.

@@ -1,7 +1,7 @@
 //! The calls that create the primitive descriptor of a rope.
 
-use super::problem::RopeProblem;
-use super::shape::Angles;
+use super::choices::Angles;
+use super::parameters::RopeProblem;
 use crate::data_type::DataType;
 use crate::executor::{Prepared, Refusal};
 use crate::library::{

@@ -1,7 +1,7 @@
 //! The options of the driver, and the combinations of their lists.
 
-use super::problem::{DIMENSIONS, PAIRINGS, RopeProblem};
-use super::shape::{Angles, Flags};
+use super::choices::{Angles, Flags};
+use super::parameters::{DIMENSIONS, PAIRINGS, RopeProblem};
 use crate::attributes::AttributeSettings;
 use crate::data_type::DataType;
 use crate::direction::Direction;

@@ -1,101 +1,17 @@
-//! The meaning of a problem's dimensions: tokens with positions, and heads that share them.
+//! The meaning of a problem's dimensions: tokens with positions, their angles, and heads that share
+//! them.
 
-use super::problem::RopeProblem;
+use super::choices::Angles;
+use super::parameters::RopeProblem;
 use crate::direction::Direction;
 use crate::execution::Role;
 use crate::fill;
-use crate::language::value::BadValue;
-use crate::oracle::rope::Pairing;
+use crate::oracle::rope::{Pairing, section};
 use crate::problem::Data;
 use norm_sys::*;
 
 /// Slots of dst that no token is written to.
 const SPARE_SLOTS: usize = 3;
-
-/// The source of cosines and sines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Angles {
-    /// Positions and frequencies.
-    #[default]
-    Frequencies,
-    /// Rows of tables.
-    Tables,
-}
-
-impl Angles {
-    /// Names for `--angles`.
-    pub const NAMES: [(&'static str, Angles); 2] =
-        [("FREQUENCIES", Angles::Frequencies), ("TABLES", Angles::Tables)];
-
-    pub(super) fn name(self) -> &'static str {
-        Angles::NAMES[self as usize].0
-    }
-}
-
-/// The flags of a problem.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Flags(u32);
-
-impl Flags {
-    const LETTERS: [(char, u32); 6] = [
-        ('M', norm_rms_norm),
-        ('C', norm_use_scale),
-        ('P', norm_scale_plus_one),
-        ('R', norm_rope_norm_rounded),
-        ('W', norm_write_slots),
-        ('I', norm_rope_interleaved_sections),
-    ];
-
-    /// Reads letters.
-    pub fn parse(text: &str) -> Result<Flags, BadValue> {
-        let mut flags = 0;
-        for (at, letter) in text.char_indices() {
-            match Flags::LETTERS.iter().find(|(known, _)| *known == letter) {
-                Some((_, bit)) => flags |= bit,
-                None => {
-                    let message = format!("'{letter}' is none of the flags M, C, P, R, W, I");
-                    return Err(BadValue::at(at, message));
-                }
-            }
-        }
-        Ok(Flags(flags))
-    }
-
-    /// The letters.
-    pub fn text(self) -> String {
-        let set = Flags::LETTERS.iter().filter(|(_, bit)| self.0 & bit != 0);
-        set.map(|(letter, _)| letter).collect()
-    }
-
-    /// The C interface's bits.
-    pub fn bits(self) -> u32 {
-        self.0
-    }
-
-    /// The flags except the rounding of normalized values.
-    pub(super) fn without_rounding(self) -> Flags {
-        Flags(self.0 & !norm_rope_norm_rounded)
-    }
-
-    pub(super) fn norm(self) -> bool {
-        self.0 & norm_rms_norm != 0
-    }
-    pub(super) fn scale(self) -> bool {
-        self.0 & norm_use_scale != 0
-    }
-    pub(super) fn plus_one(self) -> bool {
-        self.0 & norm_scale_plus_one != 0
-    }
-    pub(super) fn rounded(self) -> bool {
-        self.0 & norm_rope_norm_rounded != 0
-    }
-    pub(super) fn slots(self) -> bool {
-        self.0 & norm_write_slots != 0
-    }
-    pub(super) fn interleaved_sections(self) -> bool {
-        self.0 & norm_rope_interleaved_sections != 0
-    }
-}
 
 impl RopeProblem {
     /// The length of a head.
@@ -110,6 +26,10 @@ impl RopeProblem {
 
     pub(super) fn rotary_dims(&self) -> usize {
         if self.rotary == 0 { self.cols() } else { self.rotary }
+    }
+
+    pub(super) fn pairs(&self) -> usize {
+        self.rotary_dims() / 2
     }
 
     /// Whether tokens along a dimension have their own positions. By default they do along all dimensions except the
@@ -181,6 +101,30 @@ impl RopeProblem {
         (at, self.index().map_or(0, |dim| index[dim]))
     }
 
+    /// The cosines and sines of a row.
+    pub(super) fn angles_of(&self, row: usize, data: &Data) -> Vec<(f64, f64)> {
+        let (at, added) = self.position_of(row);
+        let positions = data.get(NORM_ARG_POSITIONS);
+        let turn = if self.direction.is_forward() { 1.0 } else { -1.0 };
+        let one = |i: usize| {
+            let part = section(i, &self.sections, self.flags.interleaved_sections());
+            let position = positions[at * self.parts() + part] + added as f64;
+            let (cos, sin) = match self.angles {
+                Angles::Frequencies => {
+                    let angle = position * data.get(NORM_ARG_ROPE_FREQUENCIES)[i];
+                    (angle.cos(), angle.sin())
+                }
+                Angles::Tables => {
+                    let at = position as usize * self.pairs() + i;
+                    (data.get(NORM_ARG_ROPE_COS)[at], data.get(NORM_ARG_ROPE_SIN)[at])
+                }
+            };
+            let magnitude = f64::from(self.magnitude);
+            (cos * magnitude, sin * magnitude * turn)
+        };
+        (0..self.pairs()).map(one).collect()
+    }
+
     /// The dimensions of dst: slots instead of tokens, some of them spare.
     pub(super) fn dst_dims(&self) -> Vec<usize> {
         let mut dims = self.dims.clone();
@@ -210,6 +154,11 @@ impl RopeProblem {
         let heads = self.outer()[1..].iter().product::<usize>();
         let slot = data.get(NORM_ARG_SLOTS)[row / heads];
         (slot >= 0.0).then(|| slot as usize * heads + row % heads)
+    }
+
+    /// Whether backward goes through a normalization.
+    pub(super) fn through_norm(&self) -> bool {
+        !self.direction.is_forward() && self.flags.norm()
     }
 
     /// Why the library refuses the problem.

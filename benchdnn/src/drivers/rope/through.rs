@@ -1,6 +1,6 @@
 //! Backward through the normalization: its additional tensors and the expected results.
 
-use super::problem::RopeProblem;
+use super::parameters::RopeProblem;
 use crate::check::Kind;
 use crate::data_type::DataType;
 use crate::direction::Direction;
@@ -12,11 +12,6 @@ use norm_sys::{
 };
 
 impl RopeProblem {
-    /// Whether backward goes through a normalization.
-    pub(super) fn through_norm(&self) -> bool {
-        !self.direction.is_forward() && self.flags.norm()
-    }
-
     /// Whether backward computes the gradient of the scale.
     pub(super) fn writes_diff_scale(&self) -> bool {
         self.through_norm() && self.flags.scale() && self.direction == Direction::Backward

@@ -2,7 +2,7 @@
 //! those that the window has left behind, and forked, where a sequence shares all pages but its last with its copy.
 
 use super::data::Sequences;
-use super::problem::SdpaProblem;
+use super::parameters::SdpaProblem;
 use crate::oracle::sdpa::Attention;
 use crate::problem::{Data, Excerpt};
 use norm_sys::*;

@@ -1,10 +1,10 @@
-//! The tensors of an attention, their data, and the expected results.
+//! The tensors of an attention without packed sequences, their data, and the expected results.
 //!
 //! Elements that no result depends on are NaN: keys and values beyond the lengths, after all positions or in spare
 //! pages, and queries beyond the lengths. Keys that a mask hides by adding -Inf are numbers.
 
 use super::choices::KvScales;
-use super::problem::SdpaProblem;
+use super::parameters::SdpaProblem;
 use crate::check::Kind;
 use crate::data_type::DataType;
 use crate::direction::Direction;
@@ -12,7 +12,7 @@ use crate::execution::Role;
 use crate::fill::Fill;
 use crate::fill::sdpa::{Stream, elements, lengths, mask, pages, scales, sinks, slopes};
 use crate::oracle::sdpa::{Attention, Mask, Saved, Shape, as_keys, backward, forward, gathered};
-use crate::problem::{Data, Expected, Part, Spec};
+use crate::problem::{Data, Excerpt, Expected, Part, Spec};
 use norm_sys::*;
 use std::borrow::Cow;
 
@@ -30,10 +30,6 @@ impl Sequences<'_> {
 impl SdpaProblem {
     /// The operation's own tensors.
     pub(super) fn specs(&self) -> Vec<Spec> {
-        if self.is_packed() { self.packed_specs() } else { self.padded_specs() }
-    }
-
-    fn padded_specs(&self) -> Vec<Spec> {
         use Role::{Input, Output};
         let [q_dt, k_dt, v_dt, dst_dt] = self.types.0;
         let (shape, forward) = (self.shape(), self.direction.is_forward());
@@ -159,6 +155,13 @@ impl SdpaProblem {
         Sequences { keys: as_keys(&rows, count, head).into(), values: values.into() }
     }
 
+    /// The lengths of a sequence.
+    pub(super) fn lengths(&self, data: &Data, b: usize) -> (usize, usize) {
+        let shape = self.shape();
+        let length = |id, all| data.get(id).get(b).map_or(all, |length| *length as usize);
+        (length(NORM_ARG_QUERY_LENGTHS, shape.queries), length(NORM_ARG_KEY_LENGTHS, shape.keys))
+    }
+
     /// The inputs of the oracle.
     pub(super) fn attention<'d>(
         &self,
@@ -222,9 +225,6 @@ impl SdpaProblem {
 
     /// The values of all inputs.
     pub(super) fn data(&self, fill: Fill) -> Data {
-        if self.is_packed() {
-            return self.packed_data(fill);
-        }
         let Shape { head, keys, values: size, .. } = self.shape();
         let [q_dt, k_dt, v_dt, dst_dt] = self.types.0;
         let count = |dims: &[usize]| dims.iter().product::<usize>();
@@ -353,9 +353,6 @@ impl SdpaProblem {
 
     /// Whether most queries see no key or only one, or no query sees most of the keys.
     pub(super) fn hides_most(&self) -> bool {
-        if self.is_packed() {
-            return self.packed_hides_most();
-        }
         let shape = self.shape();
         let data = self.small_data();
         let attention = self.attention(&data, &Sequences::NONE);
@@ -376,9 +373,6 @@ impl SdpaProblem {
 
     /// The expected results.
     pub(super) fn results(&self, data: &Data) -> Vec<Expected> {
-        if self.is_packed() {
-            return self.packed_results(data);
-        }
         let sequences = self.sequences(data);
         let attention = self.attention(data, &sequences);
         let expected =
@@ -404,5 +398,12 @@ impl SdpaProblem {
             expected(NORM_ARG_DIFF_SINKS, Kind::Rounded, result.sinks),
             expected(NORM_ARG_DIFF_ATTN_MASK, Kind::Rounded, result.mask),
         ]
+    }
+
+    /// An excerpt with all results of this problem.
+    pub(super) fn whole(&self, what: &str, problem: SdpaProblem, data: Data) -> Excerpt {
+        let outputs = self.specs().into_iter().filter(|spec| spec.role.is_written());
+        let places = outputs.map(|spec| (spec.id, (0..spec.count()).collect())).collect();
+        Excerpt { what: what.to_owned(), problem: Box::new(problem), data, places }
     }
 }

@@ -3,7 +3,7 @@
 //! queries.
 
 use super::choices::{KvScales, MaskKind, Window};
-use super::problem::SdpaProblem;
+use super::parameters::SdpaProblem;
 use crate::oracle::sdpa::Shape;
 use crate::problem::{Data, Excerpt};
 use norm_sys::*;
@@ -28,11 +28,8 @@ fn extended(values: &[f64], row: usize, more: usize) -> Vec<f64> {
 }
 
 impl SdpaProblem {
-    /// All excerpts.
+    /// All excerpts of a problem without packed sequences.
     pub(super) fn parts(&self, data: &Data) -> Vec<Excerpt> {
-        if self.is_packed() {
-            return self.alone(data);
-        }
         let queries = self.shape().queries;
         if !self.direction.is_forward() || self.shape().sequences == 0 {
             return Vec::new();
@@ -61,20 +58,6 @@ impl SdpaProblem {
             }
         }
         all
-    }
-
-    /// An excerpt with all results of this problem.
-    pub(super) fn whole(&self, what: &str, problem: SdpaProblem, data: Data) -> Excerpt {
-        let outputs = self.specs().into_iter().filter(|spec| spec.role.is_written());
-        let places = outputs.map(|spec| (spec.id, (0..spec.count()).collect())).collect();
-        Excerpt { what: what.to_owned(), problem: Box::new(problem), data, places }
-    }
-
-    /// The lengths of a sequence.
-    pub(super) fn lengths(&self, data: &Data, b: usize) -> (usize, usize) {
-        let shape = self.shape();
-        let length = |id, all| data.get(id).get(b).map_or(all, |length| *length as usize);
-        (length(NORM_ARG_QUERY_LENGTHS, shape.queries), length(NORM_ARG_KEY_LENGTHS, shape.keys))
     }
 
     /// The key lengths that put queries `a` to `b` at their positions, with the last of them at the last key; `None` if

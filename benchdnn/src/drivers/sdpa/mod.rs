@@ -1,22 +1,23 @@
 //! The driver of scaled dot-product attention.
 //!
-//! `settings` has its options, `choices` their values, `problem` one problem and its line, `shape` the meaning of its
-//! dimensions, `data` its tensors, their data and the expected results, `packed` the same for packed sequences,
-//! `excerpts` problems whose results are parts of its own, `caches` those among them with keys and values as in a cache,
-//! `request` the calls that create it.
+//! `choices` has the values of options, `parameters` one problem, `shape` the meaning of its dimensions, `settings` the
+//! options, `request` the calls that create it, `data` its tensors, their data and the expected results, `packed` the
+//! same for packed sequences, `excerpts` problems whose results are parts of its own, `caches` those among them with
+//! keys and values as in a cache, `problem` the line.
 
 mod caches;
 mod choices;
 mod data;
 mod excerpts;
 mod packed;
+mod parameters;
 mod problem;
 mod request;
 mod settings;
 mod shape;
 
 pub use choices::{Flags, KvScales, MaskKind, Scale, Types, Window};
-pub use problem::SdpaProblem;
+pub use parameters::SdpaProblem;
 pub use request::Request;
 pub use settings::Settings;
 

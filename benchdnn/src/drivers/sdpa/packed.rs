@@ -4,7 +4,7 @@
 //! the stride between sequences is 0, so its data is that of one sequence with all rows, repeated for each sequence.
 //! The twin makes the data and the expected results; this module moves them to their packed positions.
 
-use super::problem::SdpaProblem;
+use super::parameters::SdpaProblem;
 use crate::data_type::DataType;
 use crate::direction::Direction;
 use crate::execution::Role;
@@ -64,11 +64,6 @@ fn gathered(values: &[f64], places: &[usize]) -> Vec<f64> {
 }
 
 impl SdpaProblem {
-    /// Whether queries or keys are packed.
-    pub(super) fn is_packed(&self) -> bool {
-        self.flags.query_offsets() || self.flags.key_offsets()
-    }
-
     /// The same with lengths instead of offsets.
     fn twin(&self) -> SdpaProblem {
         let (queries, keys) = (self.flags.query_offsets(), self.flags.key_offsets());

@@ -1,6 +1,7 @@
-//! One attention, and its line.
+//! One attention as the harness sees it: its line and its request.
 
-use super::choices::{Flags, KvScales, MaskKind, Scale, Types, Window};
+use super::choices::Types;
+use super::parameters::SdpaProblem;
 use super::request::Request;
 use super::settings::OPTIONS;
 use crate::attributes::{AttributeTensor, Attributes, Context};
@@ -17,89 +18,7 @@ use crate::problem::{
 use crate::tensor::{Layout, Tag};
 use norm_sys::*;
 
-/// One problem.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SdpaProblem {
-    /// Dimensions of queries, keys and values, per sequence.
-    pub dims: [Vec<usize>; 3],
-    /// Its name; often empty.
-    pub name: String,
-    /// What is computed.
-    pub direction: Direction,
-    /// Types of queries, keys, values and dst.
-    pub types: Types,
-    /// Type of gradients; by default that of queries.
-    pub diff_dt: Option<DataType>,
-    /// Layouts of queries, keys, values and dst, and of their gradients.
-    pub tags: [Tag; 4],
-    /// Which keys are hidden.
-    pub mask: MaskKind,
-    /// The dimensions along which the mask's tensor is not broadcast; empty for the usual ones.
-    pub mask_dims: String,
-    /// Type of the mask's tensor.
-    pub mask_dt: DataType,
-    /// Factor of the scores.
-    pub scale: Scale,
-    /// How many preceding keys a query sees.
-    pub window: Window,
-    /// Whether backward computes the gradient of the mask.
-    pub diff_mask: bool,
-    /// The scales of keys and of values.
-    pub kv_scales: KvScales,
-    /// Keys that are visible outside the window.
-    pub first_keys: usize,
-    /// The limit of scores; 0 for none.
-    pub soft_cap: f32,
-    /// Sinks, ALiBi, lengths, entropy.
-    pub flags: Flags,
-    /// Keys of a page; 0 without pages.
-    pub page_size: usize,
-    /// The number of pages, if the dimensions do not imply it.
-    pub own_pool: usize,
-    /// Only the scratchpad mode.
-    pub attributes: Attributes,
-    /// Threads for creating the primitive and for executing it.
-    pub contexts: [Context; 2],
-    /// Whether dst shares the buffer of queries.
-    pub inplace: bool,
-}
-
-impl Default for SdpaProblem {
-    /// No dimensions, and the simplest choice for everything else.
-    fn default() -> SdpaProblem {
-        SdpaProblem {
-            dims: std::array::from_fn(|_| Vec::new()),
-            name: String::new(),
-            direction: Direction::ForwardInference,
-            types: Types([DataType::F32; 4]),
-            diff_dt: None,
-            tags: std::array::from_fn(|_| Tag::parse("abx").expect("a tag")),
-            mask: MaskKind::default(),
-            mask_dims: String::new(),
-            mask_dt: DataType::F32,
-            scale: Scale::default(),
-            window: Window::default(),
-            first_keys: 0,
-            kv_scales: KvScales::default(),
-            diff_mask: false,
-            soft_cap: 0.0,
-            flags: Flags::default(),
-            page_size: 0,
-            own_pool: 0,
-            attributes: Attributes::default(),
-            contexts: [Context::default(); 2],
-            inplace: false,
-        }
-    }
-}
-
 impl SdpaProblem {
-    /// A small problem.
-    pub fn sample() -> SdpaProblem {
-        let dims = [vec![1, 1, 4, 8], vec![1, 1, 8, 4], vec![1, 1, 4, 8]];
-        SdpaProblem { dims, ..SdpaProblem::default() }
-    }
-
     fn create_from(&self) -> Request {
         let [q, k, v, dst] = self.types.0;
         let diff = self.diff_dt.unwrap_or(q);
@@ -224,7 +143,7 @@ impl Problem for SdpaProblem {
     }
 
     fn own_tensors(&self) -> Vec<Spec> {
-        self.specs()
+        if self.is_packed() { self.packed_specs() } else { self.specs() }
     }
 
     fn inplace_pair(&self) -> Option<(i32, i32)> {
@@ -252,7 +171,7 @@ impl Problem for SdpaProblem {
     }
 
     fn is_trivial(&self) -> bool {
-        self.hides_most()
+        if self.is_packed() { self.packed_hides_most() } else { self.hides_most() }
     }
 
     fn unimplemented_reason(&self) -> Option<String> {
@@ -296,11 +215,11 @@ impl Problem for SdpaProblem {
     }
 
     fn fill(&self, fill: Fill) -> Data {
-        self.data(fill)
+        if self.is_packed() { self.packed_data(fill) } else { self.data(fill) }
     }
 
     fn expected(&self, data: &Data) -> Vec<Expected> {
-        self.results(data)
+        if self.is_packed() { self.packed_results(data) } else { self.results(data) }
     }
 
     fn key(&self) -> Option<Key> {
@@ -337,7 +256,7 @@ impl Problem for SdpaProblem {
     }
 
     fn excerpts(&self, data: &Data) -> Vec<Excerpt> {
-        self.parts(data)
+        if self.is_packed() { self.alone(data) } else { self.parts(data) }
     }
 
     fn gradients(&self) -> Result<Gradients, String> {

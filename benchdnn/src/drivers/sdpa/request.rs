@@ -1,7 +1,7 @@
 //! The calls that create the primitive descriptor of an attention.
 
 use super::choices::KvScales;
-use super::problem::SdpaProblem;
+use super::parameters::SdpaProblem;
 use crate::data_type::DataType;
 use crate::executor::{Prepared, Refusal};
 use crate::library::{

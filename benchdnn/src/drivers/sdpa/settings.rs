@@ -1,7 +1,7 @@
 //! The options of the driver, and the combinations of their lists.
 
 use super::choices::{Flags, KvScales, MaskKind, Scale, Types, Window};
-use super::problem::SdpaProblem;
+use super::parameters::SdpaProblem;
 use super::shape::LETTERS;
 use crate::attributes::AttributeSettings;
 use crate::data_type::DataType;

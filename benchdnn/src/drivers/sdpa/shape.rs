@@ -1,7 +1,7 @@
 //! The meaning of a problem's dimensions and options.
 
 use super::choices::{KvScales, MaskKind, Window};
-use super::problem::SdpaProblem;
+use super::parameters::SdpaProblem;
 use crate::data_type::DataType;
 use crate::oracle::sdpa::{Rules, Shape, Window as Keys};
 
@@ -110,6 +110,11 @@ impl SdpaProblem {
             first_keys: self.first_keys,
             bf16: self.types.0[0] == DataType::Bf16,
         }
+    }
+
+    /// Whether queries or keys are packed.
+    pub(super) fn is_packed(&self) -> bool {
+        self.flags.query_offsets() || self.flags.key_offsets()
     }
 
     /// Why options of packed sequences do not match.

@@ -1,13 +1,14 @@
 //! The driver of softmax and logsoftmax.
 //!
-//! `settings` holds its options, `problem` one problem, its line and its tensors, `request` the calls
-//! that create it.
+//! `parameters` holds one problem, `settings` the options, `request` the calls that create it, `problem`
+//! its line, its tensors, their data and the expected results.
 
+mod parameters;
 mod problem;
 mod request;
 mod settings;
 
-pub use problem::{Algorithm, SoftmaxProblem};
+pub use parameters::{Algorithm, SoftmaxProblem};
 pub use request::Request;
 pub use settings::Settings;
 

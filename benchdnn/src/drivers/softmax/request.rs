@@ -1,6 +1,6 @@
 //! The calls that create the primitive descriptor of a softmax.
 
-use super::problem::Algorithm;
+use super::parameters::Algorithm;
 use crate::attributes::Attributes;
 use crate::direction::Direction;
 use crate::executor::{Prepared, Refusal};

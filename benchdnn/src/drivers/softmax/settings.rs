@@ -1,6 +1,6 @@
 //! The options of the driver, and the combinations of their lists.
 
-use super::problem::{Algorithm, DIMENSIONS, SoftmaxProblem};
+use super::parameters::{Algorithm, DIMENSIONS, SoftmaxProblem};
 use crate::attributes::AttributeSettings;
 use crate::data_type::DataType;
 use crate::direction::Direction;
