@@ -62,6 +62,10 @@
  *             destroying an object requires exclusive access.
  * Strings.    Returned strings are NUL-terminated and owned by the library.
  *             They are static unless noted.
+ *
+ * Programs include this header. It includes norm_types.h (types and enumerators),
+ * norm_memory.h, norm_attr.h and norm_primitive.h (the objects of an execution), a
+ * header for each group of operations, and norm_kv_cache.h.
  */
 #ifndef NORM_H
 #define NORM_H
