@@ -18,9 +18,10 @@
 //! - `d = scale*diff_dst` is positive, and larger for elements farther from 0 than the mean than
 //!   for any nearer: neither its mean nor that of `d*xhat` cancels.
 
-use super::{LnormData, LnormShape, steps};
+use super::tensors::{LnormData, LnormShape};
 use crate::data_type::DataType;
 use crate::fill::generator::Generator;
+use crate::fill::steps;
 use rayon::prelude::*;
 
 /// With fewer elements, handing work to another thread does not pay.

@@ -1,9 +1,10 @@
 //! Realistic data: normally distributed values, rows with their own mean and deviation, and occasionally a row of
 //! another magnitude. In backward, the statistics are the row's own, rounded to f32, as from a forward run.
 
-use super::{LnormData, LnormShape, steps};
+use super::tensors::{LnormData, LnormShape};
 use crate::data_type::DataType;
 use crate::fill::generator::Generator;
+use crate::fill::steps;
 use crate::oracle::steps::sum;
 use rayon::prelude::*;
 
