@@ -1,7 +1,7 @@
 //! Loops that read lines of 64 bytes, combine them by exclusive or if more are read than written, and write them. They
 //! use integers, so the data does not affect the speed.
 
-use super::Traffic;
+use super::traffic::Traffic;
 
 /// A kind of loop.
 #[derive(Clone, Copy, Debug)]

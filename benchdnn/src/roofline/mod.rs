@@ -6,6 +6,9 @@
 //! limit that a problem is compared with.
 
 mod kernels;
+mod traffic;
+
+pub use traffic::{Region, Traffic};
 
 use crate::contest::{self, Contestant, FEWEST, Quartiles, Terms, alternate};
 use crate::rotation::Turn;
@@ -13,26 +16,6 @@ use kernels::{Kernel, Streams};
 use rayon::ThreadPool;
 use std::convert::Infallible;
 use std::time::Duration;
-
-/// Where a tensor's bytes are.
-#[derive(Clone, Copy, Debug)]
-pub struct Region {
-    /// The first byte, valid as long as the traffic is used.
-    pub pointer: *mut u8,
-    /// The number of contiguous bytes.
-    pub bytes: usize,
-}
-
-/// What a problem reads and writes.
-#[derive(Clone, Copy, Debug)]
-pub struct Traffic {
-    /// What is read.
-    pub first: Region,
-    /// What else is read.
-    pub second: Option<Region>,
-    /// What is overwritten, with meaningless data. It may be one of the others.
-    pub to: Region,
-}
 
 /// A kind of copy, ready to be timed.
 pub struct Copy<'a> {
