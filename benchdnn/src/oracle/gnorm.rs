@@ -21,10 +21,9 @@
 //!
 //! [`lnorm`]: super::lnorm
 
-use super::lnorm::{
-    Around, BackwardOutput, Flags, ForwardOutput, is_out_of_range, reciprocal_root,
-};
+use super::lnorm::{Around, is_out_of_range};
 use super::moved::Moved;
+use super::normalization::{BackwardOutput, Flags, ForwardOutput, reciprocal_root};
 use super::sum::pairwise;
 use rayon::prelude::*;
 

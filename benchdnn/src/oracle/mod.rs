@@ -12,6 +12,7 @@ pub mod gated;
 pub mod gnorm;
 pub mod lnorm;
 mod moved;
+mod normalization;
 pub mod post_ops;
 pub mod reorder;
 pub mod rope;

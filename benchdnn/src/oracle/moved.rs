@@ -1,7 +1,7 @@
 //! How far the errors of computed inputs move the results of a normalization, to first order: the absolute
 //! values of the derivatives times the errors.
 
-use super::lnorm::{BackwardOutput, Flags, ForwardOutput, reciprocal_root};
+use super::normalization::{BackwardOutput, Flags, ForwardOutput, reciprocal_root};
 use super::sum::pairwise;
 use rayon::prelude::*;
 
