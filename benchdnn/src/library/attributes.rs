@@ -1,8 +1,11 @@
 //! The library's primitive attributes, from those of the command line.
 
+use super::connection::Connection;
+use super::dropout::set_dropout;
 use super::functions::functions;
-use super::row_attributes::set_dropout;
-use super::{Connection, Handle, MemoryDesc, data_type};
+use super::handle::Handle;
+use super::objects::MemoryDesc;
+use super::values::data_type;
 use crate::attributes::{
     Accumulation, AttributeTensor, Attributes, MathMode, Policy, PostOp, Quantization, Rounding,
     Scratchpad, Source,
@@ -112,16 +115,6 @@ functions! {
 #[derive(Debug)]
 pub struct PrimitiveAttr(Option<Handle<norm_primitive_attr>>);
 
-/// Fills a table with the functions that the program is linked with, or with an opened library's.
-macro_rules! table {
-    ($connection:expr, $table:ident) => {
-        match $connection.source() {
-            None => $table::linked(),
-            Some(opened) => $table::opened(opened)?,
-        }
-    };
-}
-
 impl PrimitiveAttr {
     /// The attributes of a problem with these dimensions and attribute tensors. `per_oc` is the
     /// channel dimension.
@@ -134,7 +127,7 @@ impl PrimitiveAttr {
         if attributes.is_default() {
             return Ok(PrimitiveAttr(None));
         }
-        let functions = table!(connection, Functions);
+        let functions = Functions::of(connection.source())?;
         let attr = created(connection, functions)?;
         let builder = Builder { connection, functions, attr: &attr };
         builder.modes(attributes)?;
@@ -150,7 +143,7 @@ impl PrimitiveAttr {
         connection: &Connection,
     ) -> Result<norm_primitive_attr_t, Refusal> {
         if self.0.is_none() {
-            self.0 = Some(created(connection, table!(connection, Functions))?);
+            self.0 = Some(created(connection, Functions::of(connection.source())?)?);
         }
         Ok(self.0.as_ref().map_or(ptr::null_mut(), Handle::raw))
     }
@@ -208,7 +201,7 @@ impl Builder<'_> {
             return Ok(());
         }
         if whole {
-            let modes = table!(connection, Modes);
+            let modes = Modes::of(connection.source())?;
             // SAFETY: as above.
             let status = unsafe { (modes.primitive_attr_set_fpmath_mode_v2)(attr, mode, 1) };
             connection.check("primitive_attr_set_fpmath_mode_v2", status)?;
@@ -219,7 +212,7 @@ impl Builder<'_> {
     /// Sets the modes that are not at their defaults and whose functions a library may lack.
     fn later_modes(&self, attributes: &Attributes) -> Result<(), Refusal> {
         let (connection, attr) = (self.connection, self.attr.raw());
-        let modes = table!(connection, Modes);
+        let modes = Modes::of(connection.source())?;
         let accumulation = match attributes.accumulation.value {
             Accumulation::Strict => norm_accumulation_mode_strict,
             Accumulation::Relaxed => norm_accumulation_mode_relaxed,
@@ -281,7 +274,7 @@ impl Builder<'_> {
         );
         // SAFETY: as above; the array has the given number of entries.
         let status = unsafe {
-            (table!(connection, Quantizing).primitive_attr_set_scales_v3)(
+            (Quantizing::of(connection.source())?.primitive_attr_set_scales_v3)(
                 attr,
                 scale.argument,
                 mask,
@@ -309,7 +302,7 @@ impl Builder<'_> {
         let groups = groups(zero_point);
         // SAFETY: as above; the array has the given number of entries.
         let status = unsafe {
-            (table!(connection, Quantizing).primitive_attr_set_zero_points_v2)(
+            (Quantizing::of(connection.source())?.primitive_attr_set_zero_points_v2)(
                 attr,
                 zero_point.argument,
                 mask,
@@ -379,7 +372,7 @@ impl Builder<'_> {
                 ),
                 PostOp::Binary(binary) if binary.algorithm.is_ternary() => {
                     let (other, condition) = (desc(NORM_ARG_SRC_1)?, desc(NORM_ARG_SRC_2)?);
-                    let append = table!(connection, Ternary).post_ops_append_binary_v2;
+                    let append = Ternary::of(connection.source())?.post_ops_append_binary_v2;
                     let algorithm = self::binary(binary.algorithm);
                     (
                         "post_ops_append_binary_v2",

@@ -1,7 +1,9 @@
 //! A library with an engine and a stream, and its process-wide settings.
 
 use super::functions::Opened;
-use super::{Handle, Library, Own, text};
+use super::handle::Handle;
+use super::tables::{Library, Own};
+use super::values::text;
 use crate::executor::{Control, CpuIsa, Refusal, RefusalKind};
 use norm_sys::*;
 use std::ffi::c_int;

@@ -1,6 +1,9 @@
 //! `norm_explain` on the harness's data.
 
-use super::{Connection, functions, objects};
+use super::connection::Connection;
+use super::functions::functions;
+use super::handle::Handle;
+use super::objects::{MemoryDesc, memory};
 use crate::data_type::DataType;
 use crate::executor::{Explainable, Refusal, RefusalKind};
 use crate::tensor::{Buffer, Layout};
@@ -29,11 +32,11 @@ fn tensor(
     dims: &[usize],
     data_type: DataType,
     elements: &[u8],
-) -> Result<(Buffer, objects::Handle<norm_memory>), Refusal> {
+) -> Result<(Buffer, Handle<norm_memory>), Refusal> {
     let layout = Layout::dense(dims, data_type);
     let buffer = Buffer::input(&layout, elements, 0);
-    let desc = objects::MemoryDesc::strided(connection, &layout)?;
-    let memory = objects::memory(connection, desc.raw(), &buffer)?;
+    let desc = MemoryDesc::strided(connection, &layout)?;
+    let memory = memory(connection, desc.raw(), &buffer)?;
     Ok((buffer, memory))
 }
 
@@ -42,7 +45,7 @@ pub(super) fn explain(
     connection: &Connection,
     explainable: &Explainable<'_>,
 ) -> Result<String, Refusal> {
-    let functions = Explain::of(connection)?;
+    let functions = Explain::of(connection.source())?;
     let &Explainable { dims, data_type, elements, scale, epsilon, .. } = explainable;
     let (_src_buffer, src) = tensor(connection, dims, data_type, elements)?;
     let cols = &dims[dims.len().saturating_sub(1)..];

@@ -19,12 +19,12 @@ macro_rules! functions {
         }
 
         impl $table {
-            /// The functions of a connection's library.
+            /// The functions of an opened library, or of the linked one.
             #[allow(dead_code, reason = "not every table is filled in every way")]
             $visible fn of(
-                connection: &$crate::library::Connection,
+                source: Option<&$crate::library::functions::Opened>,
             ) -> Result<$table, $crate::executor::Refusal> {
-                match connection.source() {
+                match source {
                     None => Ok($table::linked()),
                     Some(library) => $table::opened(library),
                 }
@@ -37,7 +37,7 @@ macro_rules! functions {
 
             /// The functions of an opened library; the refusal names a missing one.
             $visible fn opened(
-                library: &$crate::library::Opened,
+                library: &$crate::library::functions::Opened,
             ) -> Result<$table, $crate::executor::Refusal> {
                 // SAFETY: functions of these names have oneDNN's prototypes, which norm.h shares.
                 Ok(unsafe { $table { $($name: library.function(stringify!($name))?,)* } })

@@ -1,53 +1,16 @@
-//! The library's objects as Rust values, which destroy them when dropped.
+//! Memory descriptors and memory of the library as Rust values.
 
+use super::connection::Connection;
 use super::functions::functions;
-use super::{Connection, Library, answer, data_type};
+use super::handle::Handle;
+use super::tables::Library;
+use super::values::{answer, data_type};
 use crate::data_type::DataType;
 use crate::executor::{Refusal, RefusalKind};
 use crate::tensor::{Layout, Tag};
 use norm_sys::*;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
-use std::time::{Duration, Instant};
-
-/// An object of the library that is destroyed with this value.
-#[derive(Debug)]
-pub struct Handle<T> {
-    raw: *mut T,
-    creation: Duration,
-    destroy: unsafe extern "C" fn(*mut T) -> norm_status_t,
-}
-
-impl<T> Handle<T> {
-    /// Creates an object with `create`, which writes the handle.
-    pub fn create(
-        destroy: unsafe extern "C" fn(*mut T) -> norm_status_t,
-        create: impl FnOnce(*mut *mut T) -> Result<(), Refusal>,
-    ) -> Result<Handle<T>, Refusal> {
-        let mut raw = ptr::null_mut();
-        let start = Instant::now();
-        create(&mut raw)?;
-        Ok(Handle { raw, creation: start.elapsed(), destroy })
-    }
-
-    /// How long `create` took.
-    pub fn creation(&self) -> Duration {
-        self.creation
-    }
-
-    /// The handle, valid as long as this value.
-    pub fn raw(&self) -> *mut T {
-        self.raw
-    }
-}
-
-impl<T> Drop for Handle<T> {
-    fn drop(&mut self) {
-        // SAFETY: the handle came from the library's create function and is destroyed once. A
-        // failure leaves nothing to do.
-        unsafe { (self.destroy)(self.raw) };
-    }
-}
 
 /// The tags that the library has an enumerator for, by their letters.
 const TAGS: &[(&str, norm_format_tag_t)] = &[
@@ -273,7 +236,7 @@ pub(super) fn host_scalar(
     desc: const_norm_memory_desc_t,
     buffer: &crate::tensor::Buffer,
 ) -> Result<Handle<norm_memory>, Refusal> {
-    let create = Scalars::of(connection)?.memory_create_host_scalar;
+    let create = Scalars::of(connection.source())?.memory_create_host_scalar;
     Handle::create(connection.library().memory_destroy, |memory| {
         // SAFETY: the descriptor is alive, and the buffer has a number of its type.
         let status = unsafe { create(memory, desc, buffer.pointer().cast()) };

@@ -1,7 +1,9 @@
 //! A primitive descriptor of the library as [`Prepared`], a primitive with memory as [`Bound`].
 
-use super::objects::{self, Handle, MemoryDesc};
-use super::{Connection, answer, text};
+use super::connection::Connection;
+use super::handle::Handle;
+use super::objects::{self, MemoryDesc};
+use super::values::{answer, text};
 use crate::data_type::DataType;
 use crate::executor::{Argument, Bound, Prepared, Refusal};
 use crate::tensor::{Buffer, Layout};

@@ -2,8 +2,9 @@
 //! so requests are refused.
 
 use super::attributes::PrimitiveAttr;
+use super::connection::Connection;
 use super::functions::functions;
-use super::{Connection, TensorRequest};
+use super::wanted::TensorRequest;
 use crate::executor::{Refusal, RefusalKind};
 use crate::oracle::lnorm::Flags;
 use crate::oracle::steps::GateFunction;
@@ -61,7 +62,7 @@ impl PrimitiveAttr {
         if *steps == StepsRequest::default() {
             return Ok(());
         }
-        let functions = Functions::of(connection)?;
+        let functions = Functions::of(connection.source())?;
         let attr = self.or_created(connection)?;
         if let Some(ResidualRequest { residual, sum, exact }) = &steps.residual {
             let residual = residual.desc(connection, dims)?;
@@ -107,7 +108,7 @@ pub fn flag_bits(connection: &Connection, flags: Flags) -> Result<c_uint, Refusa
         let set = rows.iter().filter_map(|&(set, bit)| set.then_some(bit));
         set.fold(norm_normalization_flags_none, |flags, bit| flags | bit)
     };
-    if bits(&own) != norm_normalization_flags_none && Functions::of(connection).is_err() {
+    if bits(&own) != norm_normalization_flags_none && Functions::of(connection.source()).is_err() {
         let message = "the library has none of the flags P, B, O and I".to_owned();
         return Err(Refusal { kind: RefusalKind::Unimplemented, message });
     }

@@ -1,7 +1,8 @@
 //! The tensors of a request, and the hint of a backward one.
 
-use super::objects::CreateWithStringTag;
-use super::{Connection, MemoryDesc, PrimitiveDesc};
+use super::connection::Connection;
+use super::objects::{CreateWithStringTag, MemoryDesc};
+use super::primitive::PrimitiveDesc;
 use crate::data_type::DataType;
 use crate::executor::Refusal;
 use crate::tensor::{Layout, Tag};

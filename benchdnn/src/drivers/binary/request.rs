@@ -74,7 +74,7 @@ impl library::Request for Request {
         let (src0, src1, dst, attr) = (raw[0], raw[1], dst.raw(), attr.raw());
         let desc = match raw.get(2) {
             None => {
-                let create = Functions::of(connection)?.binary_primitive_desc_create;
+                let create = Functions::of(connection.source())?.binary_primitive_desc_create;
                 PrimitiveDesc::create(connection, |pd| {
                     // SAFETY: `pd` is a valid place for a handle; the engine, the descriptors and
                     // the attributes are alive, and the function checks everything else.
@@ -83,7 +83,7 @@ impl library::Request for Request {
                 })
             }
             Some(&src2) => {
-                let create = Ternary::of(connection)?.binary_primitive_desc_create_v2;
+                let create = Ternary::of(connection.source())?.binary_primitive_desc_create_v2;
                 PrimitiveDesc::create(connection, |pd| {
                     // SAFETY: as above.
                     let status =

@@ -100,7 +100,7 @@ impl Request {
         let hint = hint.map_or(ptr::null(), PrimitiveDesc::raw);
         let tensors = self.attributes.tensors(dims, 1);
         let attr = PrimitiveAttr::new(connection, &self.attributes, &tensors, dims.len())?;
-        let functions = Functions::of(connection)?;
+        let functions = Functions::of(connection.source())?;
         PrimitiveDesc::create(connection, |pd| {
             let (src, dst, attr) = (src.raw(), dst.raw(), attr.raw());
             // SAFETY: `pd` is a valid place for a handle; the engine and the descriptors are alive,

@@ -120,7 +120,7 @@ impl library::Request for Request {
         let diff_dst = self.diff_dst.desc(connection, dims)?;
         let tensors = self.attributes.tensors(dims, 1);
         let attr = PrimitiveAttr::new(connection, &self.attributes, &tensors, dims.len())?;
-        let functions = Functions::of(connection)?;
+        let functions = Functions::of(connection.source())?;
         let [alpha, limit, shift] = self.numbers;
         let (src, up, dst, attr) = (src.raw(), up.raw(), dst.raw(), attr.raw());
         let (diff_src, diff_up, diff_dst) = (diff_src.raw(), diff_up.raw(), diff_dst.raw());

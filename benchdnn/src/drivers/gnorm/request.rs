@@ -99,7 +99,7 @@ impl Request {
         let mut attributes =
             PrimitiveAttr::new(connection, &self.attributes, &tensors, dims.len())?;
         attributes.add_steps(connection, dims, &self.steps)?;
-        let (functions, attr) = (Functions::of(connection)?, attributes.raw());
+        let (functions, attr) = (Functions::of(connection.source())?, attributes.raw());
         PrimitiveDesc::create(connection, |pd| {
             // SAFETY: `pd` is a valid place for a handle; the engine and the descriptors are alive
             // or NULL, and the functions check everything else.

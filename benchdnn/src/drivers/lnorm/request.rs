@@ -141,11 +141,11 @@ impl Request {
         let mut attributes =
             PrimitiveAttr::new(connection, &self.attributes, &tensors, dims.len())?;
         attributes.add_steps(connection, dims, &self.steps)?;
-        let (plain, attr) = (Functions::of(connection)?, attributes.raw());
+        let (plain, attr) = (Functions::of(connection.source())?, attributes.raw());
         // f32 uses the shorter functions, so that both are tested.
         let v2 = match self.ss_dt {
             DataType::F32 => None,
-            _ => Some(FunctionsV2::of(connection)?),
+            _ => Some(FunctionsV2::of(connection.source())?),
         };
         PrimitiveDesc::create(connection, |pd| {
             // SAFETY: `pd` is a valid place for a handle; the engine and the descriptors are alive

@@ -62,7 +62,7 @@ impl Request {
 impl library::Request for Request {
     fn create(&self, connection: &Rc<Connection>) -> Result<Box<dyn Prepared>, Refusal> {
         let Request { src, dst, strided, attributes } = self;
-        let functions = Functions::of(connection)?;
+        let functions = Functions::of(connection.source())?;
         let src_desc = Request::desc(connection, functions, src, strided[0])?;
         let dst_desc = Request::desc(connection, functions, dst, strided[1])?;
         let (dims, engine) = (&src.dims, connection.engine());

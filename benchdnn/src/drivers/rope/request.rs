@@ -134,7 +134,7 @@ impl Request {
         let (pairing, angles) = codes(p);
         let sections: Vec<norm_dim_t> = p.sections.iter().map(|pairs| *pairs as _).collect();
         let attr = PrimitiveAttr::new(connection, &p.attributes, &[], p.dims.len())?;
-        let functions = Functions::of(connection)?;
+        let functions = Functions::of(connection.source())?;
         PrimitiveDesc::create(connection, |pd| {
             // SAFETY: `pd` is a valid place for a handle; the engine, the descriptors and the
             // sections are alive, and the functions check everything else.

@@ -144,7 +144,7 @@ impl Request {
             }
         };
         let (window_kind, window) = p.window.code();
-        let functions = Functions::of(connection)?;
+        let functions = Functions::of(connection.source())?;
         PrimitiveDesc::create(connection, |pd| {
             // SAFETY: `pd` is a valid place for a handle; the engine and the descriptors are alive,
             // and the function checks everything else.
@@ -193,7 +193,7 @@ impl Request {
             None => MemoryDesc::null(),
         };
         let (window_kind, window) = p.window.code();
-        let functions = Functions::of(connection)?;
+        let functions = Functions::of(connection.source())?;
         PrimitiveDesc::create(connection, |pd| {
             // SAFETY: as above.
             let status = unsafe {

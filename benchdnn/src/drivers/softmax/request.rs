@@ -109,7 +109,7 @@ impl Request {
             dims[self.axis] = 1;
             attr.set_softmax_stats(connection, &self.stats.desc(connection, &dims)?)?;
         }
-        let functions = Functions::of(connection)?;
+        let functions = Functions::of(connection.source())?;
         PrimitiveDesc::create(connection, |pd| {
             // SAFETY: `pd` is a valid place for a handle; the engine and the descriptors are alive,
             // the hint too or NULL, and the functions check everything else.
