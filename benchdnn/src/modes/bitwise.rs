@@ -17,8 +17,9 @@
 
 mod excerpts;
 
+use super::case::Case;
 use super::end::End;
-use super::{Case, inputs};
+use super::inputs;
 use crate::data_type::DataType;
 use crate::execution::{Fault, Output, Pairs, Placed, Placement, Tensor, run_once};
 use crate::executor::{CpuIsa, Prepared};

@@ -1,8 +1,9 @@
 //! `--compare`: the same problem on another library.
 
 use super::cache::Prediction;
+use super::case::Case;
 use super::end::End;
-use super::{Case, inputs};
+use super::inputs;
 use crate::check;
 use crate::data_type::DataType;
 use crate::execution::{Fault, Output, Placed, Role, Tensor};

@@ -1,7 +1,7 @@
 //! Mode C: results against the oracle.
 
-use super::Case;
 use super::cache::Prediction;
+use super::case::Case;
 use super::comparison;
 use super::end::End;
 use crate::check::{self, Check, Kind};

@@ -3,7 +3,7 @@
 //! The time is that of the library's two calls, for the descriptor and for the primitive. A library
 //! with a cache of primitives is slow the first time and fast later, so both are measured.
 
-use super::Case;
+use super::case::Case;
 use super::comparison::{self, NotOffered};
 use super::end::End;
 use crate::contest::Quartiles;

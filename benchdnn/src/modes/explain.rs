@@ -1,6 +1,6 @@
 //! `--explain`: the library's explanation of the size of its outputs, for the problem's data or that of files.
 
-use super::Case;
+use super::case::Case;
 use super::end::End;
 use crate::data_type::DataType;
 use crate::execution::Tensor;

@@ -19,8 +19,9 @@
 //!
 //! If dst is linear in an input (scale, shift), two points suffice and there is no truncation error.
 
+use super::case::Case;
 use super::end::End;
-use super::{Case, inputs};
+use super::inputs;
 use crate::check::Kind;
 use crate::data_type::DataType;
 use crate::execution::{Output, Placement, run_once};

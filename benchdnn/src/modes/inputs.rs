@@ -1,16 +1,10 @@
-//! The tensors of a problem: their layouts, and their data, generated or read from files.
+//! The tensors of a problem: their layouts and their generated data.
 
-use super::Case;
-use super::cache::Prediction;
-use super::end::End;
 use crate::execution::{Fault, Role, Tensor};
 use crate::executor::Prepared;
 use crate::fill::{self, Fill};
-use crate::outcome::Halt;
 use crate::problem::{Data, Place, Problem, Spec};
-use crate::report::Reporter;
 use crate::tensor::Layout;
-use std::path::PathBuf;
 use std::rc::Rc;
 
 /// The layouts of all tensors. The library's descriptors must match the problem, and it must not have a descriptor of
@@ -86,77 +80,4 @@ pub(super) fn tensors(specs: &[Spec], layouts: Vec<Layout>, data: &Data) -> Vec<
         Tensor { id: spec.id, name: spec.name, role: spec.role, layout, elements }
     };
     specs.iter().zip(layouts).map(tensor).collect()
-}
-
-impl Case<'_> {
-    /// The problem's tensors with data of this kind, or with that of the run's files.
-    pub(super) fn tensors(
-        &self,
-        prepared: &dyn Prepared,
-        fill: Fill,
-        reporter: &mut Reporter<'_>,
-    ) -> Result<Vec<Tensor>, End> {
-        let specs = self.problem.tensors();
-        let layouts = layouts(&specs, prepared)?;
-        let mut data = make(self.problem, fill);
-        if !self.run.buffer_prefix.is_empty() {
-            self.import(&specs, &layouts, &mut data, reporter)?;
-        }
-        Ok(tensors(&specs, layouts, &data))
-    }
-
-    /// The problem's tensors with exact data (or with that of the run's files), and the expected results.
-    pub(super) fn prediction(
-        &self,
-        prepared: &dyn Prepared,
-        reporter: &mut Reporter<'_>,
-    ) -> Result<(Vec<Tensor>, Rc<Prediction>), End> {
-        let specs = self.problem.tensors();
-        let layouts = layouts(&specs, prepared)?;
-        let prediction = if self.run.buffer_prefix.is_empty() {
-            self.bench.cache.borrow_mut().prediction(self.problem)
-        } else {
-            let mut data = make(self.problem, Fill::Exact);
-            self.import(&specs, &layouts, &mut data, reporter)?;
-            Rc::new(Prediction::of(self.problem, data))
-        };
-        Ok((tensors(&specs, layouts, &prediction.data), prediction))
-    }
-
-    /// Replaces data by the contents of the files `PREFIX.<argument id>.bin`, which have the layout of the library's
-    /// buffers.
-    fn import(
-        &self,
-        specs: &[Spec],
-        layouts: &[Layout],
-        data: &mut Data,
-        reporter: &mut Reporter<'_>,
-    ) -> Result<(), Halt> {
-        let prefix = &self.run.buffer_prefix;
-        let mut imported = Vec::new();
-        let inputs = specs.iter().zip(layouts).filter(|(spec, _)| spec.role == Role::Input);
-        for (&Spec { id, name, data_type, .. }, layout) in inputs {
-            let path = PathBuf::from(format!("{prefix}.{id}.bin"));
-            let shown = path.display();
-            if !path.exists() {
-                reporter.detail(2, &format!("{name}: no file {shown}, so the data is generated"));
-                continue;
-            }
-            let bytes = std::fs::read(&path)
-                .map_err(|error| Halt(format!("cannot read {shown}: {error}")))?;
-            if bytes.len() != layout.span() {
-                let (has, needs) = (bytes.len(), layout.span());
-                return Err(Halt(format!("{shown} has {has} bytes, {name} needs {needs}")));
-            }
-            data.set(id, data_type.decode(&layout.gather(&bytes)));
-            reporter.detail(2, &format!("{name}: read from {shown}"));
-            imported.push(id);
-        }
-        if imported.is_empty() {
-            let line = self.problem.line(false);
-            return Err(Halt(format!("no input of {line} is in a file {prefix}.<id>.bin")));
-        }
-        self.problem.adjust(data, &imported);
-        Ok(())
-    }
 }

@@ -3,7 +3,7 @@
 //! The memory for values is allocated infallibly, so the need is estimated before anything is made.
 //! A problem that does not fit is skipped, and the rest of the batch runs.
 
-use super::Case;
+use super::case::Case;
 use super::end::{End, skipped};
 use super::inputs;
 use crate::execution::Role;

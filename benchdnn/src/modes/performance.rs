@@ -1,6 +1,6 @@
 //! Modes P and F: time.
 
-use super::Case;
+use super::case::Case;
 use super::comparison::{self, NotOffered};
 use super::end::End;
 use crate::contest::{Contestant, FEWEST, FEWEST_THREADED, Quartiles, Terms, alternate};
