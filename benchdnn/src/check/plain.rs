@@ -4,7 +4,7 @@
 //! branch, so that the compiler vectorizes it. Other cases (infinities, NaN, overflow, errors, a
 //! new worst element) are left to that function.
 
-use super::{Kind, Worst};
+use super::tolerance::{Kind, Worst};
 use crate::data_type::DataType;
 
 /// Elements that are checked together.
