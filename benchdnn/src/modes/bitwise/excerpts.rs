@@ -1,6 +1,6 @@
 //! Problems whose results are parts of the baseline's.
 
-use super::{Comparison, difference, spec};
+use super::baseline::{Comparison, difference, spec};
 use crate::execution::{Output, run_once};
 use crate::modes::end::End;
 use crate::modes::inputs;
