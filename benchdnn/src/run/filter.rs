@@ -1,7 +1,5 @@
 //! `--impl` and `--skip-impl`.
 
-use super::options::SELECTION;
-use crate::language::options::word;
 use crate::language::value::{BadValue, list};
 
 /// Which implementations of the library's list may run.
@@ -47,15 +45,6 @@ impl ImplFilter {
             name => Ok(name.to_owned()),
         })?;
         Ok(filter(names))
-    }
-
-    /// The option that sets this filter; `None` for no filter, unless `canonical`.
-    pub fn word(&self, canonical: bool) -> Option<String> {
-        let name = match self {
-            ImplFilter::All | ImplFilter::Only(_) => "impl",
-            ImplFilter::Without(_) => "skip-impl",
-        };
-        word(SELECTION, name, &self.texts().join(","), canonical)
     }
 }
 

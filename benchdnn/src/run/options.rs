@@ -1,6 +1,9 @@
 //! The options that every driver has.
 
-use super::{ColdCache, ImplFilter, Mode, RunSettings, Selection};
+use super::cold_cache::ColdCache;
+use super::filter::ImplFilter;
+use super::mode::Mode;
+use super::settings::{RunSettings, Selection};
 use crate::executor::CpuIsa;
 use crate::language::options::{Info, Opt};
 use crate::language::value::{BadValue, boolean, exactly_one_of, integer, list};
