@@ -1,6 +1,7 @@
 //! Imports in `src/` only go down: `capi -> {ops, cache} -> rows -> primitive -> {simd, tensor, threads}`. Operations
 //! never import each other. Modules of a folder do not import each other in a circle, so that a reader can begin with
-//! one that needs no other. Every path that begins with `crate::` or `super::` counts, not only those in `use` lines.
+//! one that needs no other; the same holds in `benchdnn/src/`. Every path that begins with `crate::` or `super::`
+//! counts, not only those in `use` lines.
 
 mod source;
 
@@ -211,7 +212,10 @@ fn handed_on(files: &BTreeMap<PathBuf, String>) -> BTreeMap<Vec<String>, Vec<Str
     let mut found = BTreeMap::new();
     for (file, text) in files.iter().filter(|(file, _)| file.ends_with("mod.rs")) {
         let (folder, code) = (module_of(file), code(text));
-        for (at, _) in code.match_indices("use ").filter(|(at, _)| code[..*at].ends_with(") ")) {
+        let is_public = |(at, _): &(usize, &str)| {
+            ["pub ", ") "].iter().any(|visibility| code[..*at].ends_with(visibility))
+        };
+        for (at, _) in code.match_indices("use ").filter(is_public) {
             for path in tree(&code[at + "use ".len()..]).0 {
                 let target: Vec<String> = folder.iter().chain(&path).cloned().collect();
                 if let [.., name] = &path[..] {
@@ -253,7 +257,11 @@ fn graphs(files: &BTreeMap<PathBuf, String>) -> Graphs {
     let modules: BTreeSet<Vec<String>> = files.keys().map(|file| module_of(file)).collect();
     for (file, text) in files {
         let from = module_of(file);
-        if file.ends_with("mod.rs") {
+        // A folder's own items stand in its `mod.rs`, or in a file beside it.
+        let has_modules = modules
+            .iter()
+            .any(|module| module.split_last().is_some_and(|(_, folder)| folder == from));
+        if file.ends_with("mod.rs") || (has_modules && !from.is_empty()) {
             let used = used_by_folder(text, &modules, &from);
             let folder = graphs.entry(from.join("/")).or_default();
             folder.entry(OWN_ITEMS.to_owned()).or_default().extend(used);
