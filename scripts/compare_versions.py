@@ -50,7 +50,7 @@ def built(commit):
 
 def build(tree):
     """Builds the library and the example that prints digests."""
-    command = ["cargo", "build", "--release", "--package", "libnorm", "--example", "digest"]
+    command = ["cargo", "build", "--release", "--package", "libnorm", "--lib", "--example", "digest"]
     environment = {name: value for name, value in os.environ.items() if name != "CARGO_TARGET_DIR"}
     if subprocess.run(command, cwd=tree, env=environment, check=False).returncode != 0:
         print(f"{' '.join(command)} in {tree}: failed", file=sys.stderr)
@@ -78,7 +78,9 @@ def ratios(arguments, library, suite, threads):
         file.flush()
         text = run([*command, f"--batch={file.name}"])
     rows = csv.DictReader(line for line in text.splitlines() if line.count(",") > 10)
-    return {(row["dir"], row["prb"]): float(row["ratio"]) for row in rows if row["ratio"]}
+    own = f"--compare={library} "
+    measured = [row for row in rows if row["ratio"]]
+    return {(row["dir"], row["prb"].rpartition(own)[2]): float(row["ratio"]) for row in measured}
 
 
 def measure(arguments, library):

@@ -6,7 +6,7 @@ use crate::toolchain::{Language, build, command, text};
 /// The parts of a line up to the time, which differs from run to run.
 const WANTED: &[&str] = &[
     "cpu,layer_normalization,simd:portable,forward_training,src:f32::blocked:ab dst:s8::blocked:ab variance:f32::blocked:a scale:f32::blocked:a residual:f32::blocked:ab residual_dst:f32::blocked:ab,attr-residual:f32:f32:exact,flags:CM eps:0.5,4x8",
-    "cpu,group_normalization,simd:portable,forward_inference,src:f32::blocked:ab dst:f32::blocked:ab shift:f32::blocked:a,,flags:H eps:0.25,g2mb4ic8",
+    "cpu,group_normalization,simd:portable:channels_last,forward_inference,src:f32::blocked:ab dst:f32::blocked:ab shift:f32::blocked:a,,flags:H eps:0.25,g2mb4ic8",
     "cpu,softmax,simd:portable,forward_inference,src:f32::blocked:ab dst:f32::blocked:ab,,alg:softmax_log axis:1,4x8",
     "cpu,eltwise,simd:portable,backward_data,dst:f32::blocked:ab diff_dst:f32::blocked:ab diff_src:f32::blocked:ab,,alg:eltwise_elu_use_dst_for_bwd alpha:2 beta:0,4x8",
     "cpu,binary,simd:portable,undef,src_0:f32::blocked:ab src_1:f32::blocked:ab dst:f32::blocked:ab,,alg:binary_mul,4x8:4x8",

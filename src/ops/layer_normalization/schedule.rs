@@ -2,7 +2,8 @@
 //! derive from them. None changes a bit of the results. [`Schedule`](crate::rows::Schedule) has what all operations
 //! share.
 
-use crate::rows::{ALIASED, Caches, Schedule};
+use crate::heap::LINE;
+use crate::rows::{ALIASED, Caches, PAGE, Schedule};
 use crate::simd::{BLOCK, Level};
 use crate::tensor::DataType;
 
@@ -61,8 +62,11 @@ pub(super) struct LongRows {
     one_sweep: bool,
     /// Bytes of a row of the larger of src and dst.
     longest: usize,
-    /// Whether a row of src, the next one and as much again fit the first-level cache.
+    /// Whether a row of src, the next one or one of dst, whichever is smaller, and as much again fit the first-level
+    /// cache. Non-temporal stores do not keep dst there.
     pair_fits: bool,
+    /// Whether stores of a row reach the offset in a page of the next loads of the row before it, which then wait.
+    neighbours_alias: bool,
     /// How many of the longer rows fit the first-level cache.
     in_cache: usize,
     /// How many rows may be pending if storing does not overlap: they and their dst fill half of the first-level cache.
@@ -89,7 +93,8 @@ impl LongRows {
             widens: dst.size() > src.size(),
             one_sweep: whole && cols <= BLOCK,
             longest,
-            pair_fits: bytes(src).saturating_mul(2) <= caches.row_pair(),
+            pair_fits: bytes(src).saturating_add(bytes(src).min(bytes(dst))) <= caches.row_pair(),
+            neighbours_alias: (1..LINE).contains(&(bytes(dst) % PAGE)),
             in_cache: caches.working_set() / longest.max(1),
             pending: (caches.first / 4 / longest.max(1)).clamp(1, DEPTH),
         }
@@ -164,7 +169,8 @@ impl Pipelining {
         let overlapped = rows.many_registers && rows.overlap(schedule);
         // Stores of bf16 are batched, and with two rows at once there are fewer vectors to batch.
         let batched = rows.to_bf16 && overlapped;
-        let pairs = rows.many_registers && !rows.rms && resident && !batched;
+        let pairs =
+            rows.many_registers && !(rows.rms || batched || rows.neighbours_alias) && resident;
         let rows_at_once = if pairs { 2 } else { 1 };
         let depth = if overlapped && rows.in_cache < 3 * rows_at_once {
             rows_at_once
