@@ -15,7 +15,7 @@ pub(super) const ELEMENTS_TO_WAKE_FOR: usize = 512 * 1024;
 /// a little.
 pub(crate) const BLOCKS_PER_THREAD: usize = 4;
 
-/// The most blocks of rows of implementations that compute one at a time in f32 on a row of scratchpad per block.
+/// The most blocks of rows where each block may have a row of f32 in the scratchpad, as in reference implementations.
 pub(crate) const PLAIN_BLOCKS: usize = 16;
 
 /// Elementwise: the elements of a unit that is computed in place, and the fewest, a multiple of the elements of a cache
