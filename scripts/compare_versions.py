@@ -23,8 +23,7 @@ import subprocess
 import sys
 import tempfile
 
-from performance import ROOT, batch, mean, on_processors, run
-
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The suites, and the types that are compared if not all of a suite's.
 SUITES = {
     "perf_llm": "f32,bf16,f16",
@@ -39,6 +38,8 @@ FOLDER = ROOT / "benchdnn" / "inputs" / "lnorm"
 
 def built(commit):
     """The release folder of a commit, built if it is not there yet."""
+    from performance import run
+
     name = run(["git", "-C", ROOT, "rev-parse", "--short=7", f"{commit}^{{commit}}"]).strip()
     tree = ROOT / "target" / "versions" / name
     if not tree.exists():
@@ -59,6 +60,8 @@ def build(tree):
 
 def compare_digests(ours, theirs):
     """Prints the digests that differ. Returns whether there are none."""
+    from performance import run
+
     here = set(run([ours / "examples" / "digest"]).splitlines())
     lines = run([theirs / "examples" / "digest"]).splitlines()
     missing = [line for line in lines if line not in here]
@@ -70,6 +73,8 @@ def compare_digests(ours, theirs):
 
 def ratios(arguments, library, suite, threads):
     """The ratio of each problem of a suite: maps direction and problem to it."""
+    from performance import batch, on_processors, run
+
     command = on_processors(arguments, threads)
     command += [arguments.benchdnn, "--mode=P", f"--threads={threads}", f"--compare={library}"]
     command += [f"--max-ms-per-prb={arguments.max_ms}", "--perf-template=csv"]
@@ -101,6 +106,8 @@ def measure(arguments, library):
 
 def report(cells, limit):
     """Prints a line for each direction of a suite, and the cells that are below the limit in every repeat."""
+    from performance import mean
+
     for forward in (True, False):
         some = [cell for cell in cells if cell[2].startswith("FWD") == forward]
         if not some:
