@@ -4,7 +4,7 @@ use super::operand::INPUTS;
 use super::{BinaryAlgorithm, EltwiseAlgorithm};
 use crate::simd::lanes::Lanes;
 use crate::simd::math::{self, Exponent};
-use crate::simd::{Element, F32, LANES, Simd, UpTo, Width, entry_points, rounded, unroll};
+use crate::simd::{Element, F32, FusedOp, LANES, Simd, UpTo, Width, entry_points, rounded, unroll};
 use crate::tensor::DataType;
 
 /// The elements of a step: where they are read and where they are written, which may be the same place.
@@ -196,6 +196,24 @@ pub(super) unsafe fn binary<S: Simd>(chunk: Chunk, algorithm: BinaryAlgorithm, o
         };
     }
     binary_function!(algorithm, each_of_two);
+}
+
+/// The sum or product of others and the results of a fused operation.
+///
+/// # Safety
+/// As [`binary`].
+#[inline(always)]
+pub(super) unsafe fn binary_after<S: Simd>(
+    chunk: Chunk,
+    before: &FusedOp,
+    algorithm: BinaryAlgorithm,
+    others: *const f32,
+) {
+    if algorithm == BinaryAlgorithm::Mul {
+        each!(chunk, by 4, |x, y: others| before.of(x) * y);
+    } else {
+        each!(chunk, by 4, |x, y: others| before.of(x) + y);
+    }
 }
 
 /// # Safety

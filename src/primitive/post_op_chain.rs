@@ -1,7 +1,7 @@
 //! Applies the attributes to rows of an output, in f32 and in order: the scale of src, the
 //! post-operations, the scale of dst. The chain of an elementwise primitive starts with its function of the inputs.
 
-use super::chunk::{Chunk, binary, each, eltwise, round, select};
+use super::chunk::{Chunk, binary, binary_after, each, eltwise, round, select};
 use super::dropout::Drawing;
 use super::operand::{INPUTS, Operand, Source};
 use super::step::{BeforePostOps, Step, steps};
@@ -120,7 +120,9 @@ impl PostOpChain {
     /// The algorithm if it is one binary function of the inputs.
     pub(crate) fn binary(&self) -> Option<BinaryAlgorithm> {
         match &self.0[..] {
-            [Step::Binary { algorithm, first: Source::Input(_), second: None }] => Some(*algorithm),
+            [Step::Binary { algorithm, first: Source::Input(_), second: None, .. }] => {
+                Some(*algorithm)
+            }
             _ => None,
         }
     }
@@ -243,7 +245,11 @@ unsafe fn apply_step<S: Simd>(
                 eltwise::<S>(chunk, *algorithm, (*alpha, *beta), *exponent);
             }
             Step::Gradient(gradient) => gradient.apply::<S>(chunk, inputs[1]),
-            Step::Binary { algorithm, first, second: None } => {
+            Step::Binary { after: Some(before), algorithm, first, .. } => {
+                let ys = first.read(inputs, operands[0], at, ys);
+                binary_after::<S>(chunk, before, *algorithm, ys);
+            }
+            Step::Binary { algorithm, first, second: None, .. } => {
                 binary::<S>(chunk, *algorithm, first.read(inputs, operands[0], at, ys));
             }
             Step::Binary { first, second: Some(second), .. } => {

@@ -24,6 +24,8 @@ pub(super) enum Step {
         exponent: Exponent,
     },
     Binary {
+        /// The step before, computed in the same pass.
+        after: Option<FusedOp>,
         algorithm: BinaryAlgorithm,
         first: Source,
         second: Option<Source>,
@@ -74,6 +76,7 @@ impl Start {
             }
             Self::Gradient(gradient) => Step::Gradient(gradient),
             Self::Binary { algorithm } => Step::Binary {
+                after: None,
                 algorithm,
                 first: Source::Input(1),
                 second: (algorithm == BinaryAlgorithm::Select).then_some(Source::Input(2)),
@@ -187,7 +190,14 @@ pub(super) fn steps(
                 let algorithm = *algorithm;
                 let first = tensor(at, sys::NORM_ARG_SRC_1, src1)?;
                 let second = src2.as_ref().map(|src2| tensor(at, sys::NORM_ARG_SRC_2, src2));
-                Some(Step::Binary { algorithm, first, second: second.transpose()? })
+                let joins = matches!(algorithm, BinaryAlgorithm::Add | BinaryAlgorithm::Mul)
+                    && first.tensor().is_some_and(|operand| !operand.single);
+                let before = steps.last().and_then(|step: &Step| step.fused(None));
+                let after = before.filter(|_| joins);
+                if after.is_some() {
+                    steps.pop();
+                }
+                Some(Step::Binary { after, algorithm, first, second: second.transpose()? })
             }
             PostOp::Sum { scale, zero_point, data_type } => {
                 let dst = operand(sys::NORM_ARG_DST, dst, *data_type)?;

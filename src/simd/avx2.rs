@@ -6,7 +6,6 @@ use std::arch::x86_64::*;
 mod bf16;
 mod f16;
 mod lanes;
-mod quad;
 
 use lanes::{EVEN, ODD, every_second, first, first_wide, low_bits};
 

@@ -1,5 +1,6 @@
 //! Operations between a kernel and its stores: the short elementwise post-operations, and scales.
 
+use super::lanes::Lanes;
 use super::{Simd, unroll};
 
 /// `slope*x + offset`, rounded once, then clamped to `low..=high`. NaN stays NaN.
@@ -42,6 +43,12 @@ impl FusedOp {
     #[inline(always)]
     pub(super) fn clamps(&self) -> bool {
         self.low != f32::NEG_INFINITY || self.high != f32::INFINITY
+    }
+
+    /// The operation without branches, for loops that load the constants once.
+    #[inline(always)]
+    pub(crate) fn of<S: Simd>(&self, x: Lanes<S>) -> Lanes<S> {
+        x.mul_add(self.slope, self.offset).within(self.low, self.high)
     }
 
     /// # Safety

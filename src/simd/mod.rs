@@ -23,6 +23,8 @@ mod fused;
 pub(crate) mod lanes;
 mod levels;
 mod loops;
+#[cfg(all(target_arch = "x86_64", any(feature = "avx2", feature = "avx512")))]
+mod m256d;
 pub(crate) mod math;
 #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
 pub(crate) mod matrices;

@@ -1,4 +1,4 @@
-//! Four f64 in a register. AVX-512 uses it, too.
+//! Four f64 in a register of AVX2 and AVX-512.
 
 use crate::simd::{FOUR, Quad};
 use std::arch::x86_64::*;
