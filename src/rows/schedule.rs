@@ -55,6 +55,9 @@ pub(super) const SHORTEST_QUANTIZED_STREAMED: usize = 256;
 /// on tensors in memory, whose rows should not leave the first-level cache on the way.
 pub(super) const PART_OF_SECOND: usize = 8;
 pub(super) const PART_OF_SECOND_FROM_MEMORY: usize = 32;
+/// The fewest rows of a stage with post-operations that are left in the first-level cache rather than joined by more. A
+/// sum over rows of 768 bf16 then took 0.88 of the time on a Sapphire Rapids.
+pub(super) const ROWS_OF_CHAIN: usize = 8;
 /// Rows per stage if the last dimension is strided, as many as fit these bytes of second-level cache. Adjacent rows
 /// share cache lines.
 pub(super) const ROWS_TO_TRANSPOSE: usize = 32;

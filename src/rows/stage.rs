@@ -11,7 +11,8 @@ use super::fence::Fence;
 use super::pack::{Entry, Packing, entries};
 use super::schedule::{
     BLOCKS_PER_THREAD, BYTES_OF_STAGES, BYTES_TO_TRANSPOSE, Caches, MOST_STAGES, PART_OF_ROWS,
-    PART_OF_SECOND, PART_OF_SECOND_FROM_MEMORY, ROWS_TO_TRANSPOSE, STREAMED_BYTES_OF_STAGED,
+    PART_OF_SECOND, PART_OF_SECOND_FROM_MEMORY, ROWS_OF_CHAIN, ROWS_TO_TRANSPOSE,
+    STREAMED_BYTES_OF_STAGED,
 };
 use crate::heap::LINE;
 use crate::primitive::{Arguments, BoundChain, ChainEntry, PostOpChain, Rows, chain_entry};
@@ -194,10 +195,12 @@ impl Stage {
         let cols = operands[0].desc.dims().last().map_or(0, |cols| *cols as usize);
         let row = cols.saturating_mul(sides[0].data_type.size() + sides[DST].data_type.size());
         let streams = count.saturating_mul(row) >= STREAMED_BYTES_OF_STAGED;
-        let near = chain.is_some() && streams;
-        let part = if near { PART_OF_SECOND_FROM_MEMORY } else { PART_OF_SECOND };
+        let part =
+            if chain.is_some() && streams { PART_OF_SECOND_FROM_MEMORY } else { PART_OF_SECOND };
+        let enough = if chain.is_some() && !in_place { ROWS_OF_CHAIN } else { usize::MAX };
         let all = (count, row_bytes.max(1));
-        let rows_at_once = rows_at_once(all, part, transposes, whole_chains).min(count.max(1));
+        let rows_at_once =
+            rows_at_once(all, (part, enough), transposes, whole_chains).min(count.max(1));
         let bytes = place(&mut sides, rows_at_once);
         let (pack, unpack) = entries(level);
         let around = around.map(|around| {
@@ -379,10 +382,11 @@ fn place(sides: &mut [Side; TENSORS], rows_at_once: usize) -> usize {
     bytes
 }
 
-/// The number of rows of a stage, out of `count`, which may fill a part of the second-level cache.
+/// The number of rows of a stage, out of `count`: those that fit the first-level cache if they are `enough`, otherwise
+/// up to a part of the second-level cache.
 fn rows_at_once(
     (count, row_bytes): (usize, usize),
-    part_of_second: usize,
+    (part_of_second, enough): (usize, usize),
     transposes: bool,
     whole_chains: bool,
 ) -> usize {
@@ -391,7 +395,8 @@ fn rows_at_once(
     // long as there are enough blocks for the threads.
     let few = CHAIN_ROWS.min(count / most_threads() / BLOCKS_PER_THREAD);
     let fit = few.min(caches.second / part_of_second / row_bytes);
-    let mut rows = (caches.working_set() / row_bytes).max(fit);
+    let near = caches.working_set() / row_bytes;
+    let mut rows = if near >= enough { near } else { near.max(fit) };
     if transposes {
         rows = rows.max(ROWS_TO_TRANSPOSE.min(BYTES_TO_TRANSPOSE / row_bytes));
     }
