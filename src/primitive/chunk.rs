@@ -82,7 +82,7 @@ macro_rules! each {
                 let end = chunk.len - chunk.len % ($vectors * LANES);
                 while i < end {
                     chunk.prefetch::<S, $vectors>(i, OPERANDS);
-                    let mut values = [S::zero(); $vectors];
+                    let mut values = S::zeros::<{ $vectors }>();
                     unroll!(v in $vectors, {
                         let $x = Lanes::<S>::load(chunk.from.add(i + v * LANES), LANES);
                         $(let $y = Lanes::<S>::load($others.add(i + v * LANES), LANES);)*

@@ -52,7 +52,7 @@ unsafe fn combine<S: Simd, E: Element>(rows: &HalfRows, count: usize) {
                             S::prefetch(ys.wrapping_add(at));
                         });
                     }
-                    let mut values = [S::zero(); BLOCK];
+                    let mut values = S::zeros::<BLOCK>();
                     unroll!(v in BLOCK, {
                         let $x = Lanes::<S>::new(element.load::<S>(xs, i + v * LANES));
                         let $y = Lanes::<S>::new(element.load::<S>(ys, i + v * LANES));

@@ -6,7 +6,7 @@
 
 use crate::simd::{
     Bf16, Element, F16, F32, LANES, Level, Map, Simd, Width, entry_points, map, read_scalar,
-    write_scalar,
+    unroll, write_scalar,
 };
 use crate::tensor::{DataType, RowMap, for_type};
 use std::marker::PhantomData;
@@ -188,10 +188,10 @@ impl<E: Element> Rounded<E> {
     unsafe fn vectors<S: Simd, const N: usize>(&self, i: usize) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let mut values = [S::zero(); N];
-            for v in 0..N {
+            let mut values = S::zeros::<N>();
+            unroll!(v in N, {
                 values[v] = single().load::<S>(self.from, i + v * LANES);
-            }
+            });
             if self.streams {
                 self.element.stream_all::<S, N>(self.to, i, &values);
             } else {

@@ -186,7 +186,7 @@ impl<S: Simd> Map<S> for Integers {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let factor = S::splat(self.factor);
-            let mut v = [S::zero(); 4];
+            let mut v = S::zeros::<4>();
             unroll!(k in 4, {
                 v[k] = S::mul(S::load(self.values.add(i + k * LANES)), factor);
             });

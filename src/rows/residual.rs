@@ -3,7 +3,7 @@
 
 use crate::simd::{
     Bf16, Element, F16, F32, Full, LANES, Level, Map, Runtime, Simd, Width, entry_points, map,
-    rounded,
+    rounded, unroll,
 };
 use crate::tensor::{DataType, RowMap};
 
@@ -51,24 +51,24 @@ impl<A: Element, B: Element, C: Element> Row<A, B, C> {
         let (src, residual, sum) = self.types;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let mut sums = [S::zero(); N];
-            for v in 0..N {
+            let mut sums = S::zeros::<N>();
+            unroll!(v in N, {
                 let at = i + v * LANES;
                 sums[v] =
                     S::add(src.load::<S>(self.src, at), residual.load::<S>(self.residual, at));
-            }
+            });
             if self.streams {
                 sum.stream_all::<S, N>(self.sum, i, &sums);
             } else if !self.sum.is_null() {
                 sum.store_all::<S, N>(self.sum, i, &sums);
             }
             if !self.stage.is_null() {
-                for v in 0..N {
+                unroll!(v in N, {
                     let at = i + v * LANES;
                     let value =
                         if self.exact { sums[v] } else { rounded::<S, C>(sum, sums[v], Full) };
                     F32.store::<S>(self.stage, at, value);
-                }
+                });
             }
         }
     }

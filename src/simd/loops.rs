@@ -17,7 +17,7 @@
 //! length. A long row can be split at blocks without changing a bit.
 
 use super::terms::{Chain, Fold, Sums, Term};
-use super::{First, Full, LANES, Simd, Width, unroll};
+use super::{First, Full, LANES, Simd, Width, unroll, zeroed};
 
 /// Vectors in a chain.
 pub(crate) const CHAIN: usize = 4;
@@ -42,10 +42,10 @@ pub(crate) trait Map<S: Simd> {
     /// They exist.
     #[inline(always)]
     unsafe fn turn(&self, i: usize) {
-        for v in 0..Self::UNROLL {
+        unroll!(v in Self::UNROLL, {
             // SAFETY: guaranteed by the caller.
             unsafe { self.apply(i + v * LANES, Full) }
-        }
+        });
     }
 }
 
@@ -83,7 +83,8 @@ pub(crate) unsafe fn fold_beside<S: Simd, const K: usize, T: Fold<S, K>, M: Map<
     terms: &T,
     op: &M,
 ) -> Sums<K> {
-    let mut total = Sums { products: [0.0; K], terms: 0.0 };
+    // SAFETY: numbers.
+    let mut total: Sums<K> = unsafe { zeroed() };
     let mut begin = 0;
     while begin < cols {
         let end = cols.min(begin + BLOCK);
@@ -139,8 +140,7 @@ pub(crate) unsafe fn lane_sums<S: Simd, const K: usize, T: Fold<S, K>>(
     // SAFETY: guaranteed by the caller. Missing chains are zero.
     unsafe {
         terms.begin(0, cols);
-        let zero = S::wide_zero();
-        let mut running = [Running { products: [zero; K], terms: zero }];
+        let mut running: [Running<S, K>; 1] = zeroed();
         // Unrolled by hand: an array with a variable index would go through memory.
         let chains = cols / (CHAIN * LANES);
         let mut a = whole_chain::<S, K, T>(0, chains, terms, &mut running);
@@ -178,8 +178,7 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
 ) -> [Sums<K>; R] {
     // SAFETY: all elements are below `end`.
     unsafe {
-        let zero = S::wide_zero();
-        let mut running = [Running::<S, K> { products: [zero; K], terms: zero }; R];
+        let mut running: [Running<S, K>; R] = zeroed();
         let mut i = begin;
         let groups_end = end - (end - begin) % GROUP;
         while i < groups_end {
@@ -187,7 +186,7 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
                 terms[r].begin(i, GROUP);
             });
             let group = if T::LONG {
-                let mut chains = [[Chain::zero(); R]; CHAINS];
+                let mut chains: [[Chain<S, K>; R]; CHAINS] = zeroed();
                 for (c, sums) in chains.iter_mut().enumerate() {
                     *sums = chain::<S, K, R, T, M>(i + c * CHAIN * LANES, terms, op, &mut running);
                 }
@@ -219,7 +218,7 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
                 op.apply(i, First(end - i));
             }
         }
-        let mut sums = [Sums { products: [0.0; K], terms: 0.0 }; R];
+        let mut sums: [Sums<K>; R] = zeroed();
         unroll!(r in R, {
             unroll!(k in K, {
                 sums[r].products[k] = S::wide_sum(running[r].products[k]);
@@ -246,8 +245,8 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
 ) -> [Chain<S, K>; R] {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut chains = [Chain::zero(); R];
-        for v in 0..CHAIN {
+        let mut chains: [Chain<S, K>; R] = zeroed();
+        unroll!(v in CHAIN, {
             let at = i + v * LANES;
             unroll!(r in R, {
                 let (terms, sum) = (terms[r].terms(at, Full), &mut running[r].terms);
@@ -260,7 +259,7 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
             if M::UNROLL != CHAIN {
                 op.apply(at, Full);
             }
-        }
+        });
         if M::UNROLL == CHAIN {
             op.turn(i);
         }
@@ -309,7 +308,7 @@ impl<S: Simd, const K: usize> Running<S, K> {
         // SAFETY: guaranteed by the caller; the last vector may be partial.
         unsafe {
             terms.begin(i, len);
-            let mut chains = [Chain::zero(); CHAINS];
+            let mut chains: [Chain<S, K>; CHAINS] = zeroed();
             let mut at = i;
             for chain in &mut chains {
                 let end = (at + CHAIN * LANES).min(i + len);

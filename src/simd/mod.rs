@@ -55,7 +55,7 @@ pub(crate) use scalar::{
     bf16_bits, f16_bits, f16_value, read_scalar, read_wide, write_scalar, write_wide,
 };
 pub(crate) use terms::{Fold, Sums, Term, Terms};
-pub(crate) use unroll::unroll;
+pub(crate) use unroll::{unroll, zeroed};
 pub(crate) use wide_element::{AnyWide, F64, Number, WideElement, narrow_to_odd};
 pub(crate) use width::{First, Full, UpTo, Width, rounded};
 pub(crate) use with_post_ops::WithPostOps;
@@ -135,6 +135,12 @@ pub(crate) trait Simd: Copy + 'static {
     const MANY_REGISTERS: bool = Self::LEVEL.has_many_registers();
 
     unsafe fn splat(x: f32) -> Self::F32x16;
+    /// Vectors of zeros; see [`zeroed`].
+    #[inline(always)]
+    unsafe fn zeros<const N: usize>() -> [Self::F32x16; N] {
+        // SAFETY: vectors are numbers.
+        unsafe { zeroed() }
+    }
     #[inline(always)]
     unsafe fn zero() -> Self::F32x16 {
         // SAFETY: guaranteed by the caller.

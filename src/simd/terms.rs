@@ -1,6 +1,6 @@
 //! The terms that folds sum, and the chains that accumulate them.
 
-use super::{Simd, Width, unroll};
+use super::{Simd, Width, unroll, zeroed};
 
 /// The terms of a [`fold`](super::fold). For the vector at element `i`, there are `K` products in f32 and at most one
 /// other term.
@@ -49,9 +49,8 @@ impl<S: Simd, const K: usize> Chain<S, K> {
     /// The CPU supports the instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn zero() -> Self {
-        // SAFETY: guaranteed by the caller.
-        let zero = unsafe { S::zero() };
-        Self { products: [zero; K], f32_term: zero }
+        // SAFETY: vectors are numbers.
+        unsafe { zeroed() }
     }
 
     /// # Safety

@@ -7,7 +7,9 @@ use super::functions::{Activation, Gradients, backward, begun, by_function, forw
 use super::problem::GatedFunction;
 use super::problem::Numbers;
 use crate::simd::lanes::Lanes;
-use crate::simd::{Bf16InTurn, Element, F16, F32, LANES, Level, Simd, entry_points, unroll};
+use crate::simd::{
+    Bf16InTurn, Element, F16, F32, LANES, Level, Simd, entry_points, unroll, zeroed,
+};
 use crate::tensor::DataType;
 use std::mem::MaybeUninit;
 
@@ -49,7 +51,7 @@ unsafe fn store<S: Simd, E: Element>(
 ) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut vectors = [S::zero(); VECTORS];
+        let mut vectors = S::zeros::<VECTORS>();
         unroll!(v in VECTORS, {
             vectors[v] = values[v].vector();
         });
@@ -138,7 +140,7 @@ unsafe fn forward_span<S: Simd, E: Element, A: Activation, const LIMITED: bool>(
             let count = end - first;
             begun.fill::<S, E, A, LIMITED>((activation, numbers), (element, gate), (first, count));
             while i < end {
-                let mut values = [Lanes::<S>::new(S::zero()); VECTORS];
+                let mut values: [Lanes<S>; VECTORS] = zeroed();
                 unroll!(v in VECTORS, {
                     let at = i + v * LANES;
                     let inputs = [
@@ -177,8 +179,7 @@ unsafe fn backward_span<S: Simd, E: Element, A: Activation, const LIMITED: bool>
             let count = end - first;
             begun.fill::<S, E, A, LIMITED>((activation, numbers), (element, gate), (first, count));
             while i < end {
-                let nothing = Lanes::<S>::new(S::zero());
-                let mut values = [[nothing; VECTORS]; 3];
+                let mut values: [[Lanes<S>; VECTORS]; 3] = zeroed();
                 unroll!(v in VECTORS, {
                     let at = i + v * LANES;
                     let inputs = [

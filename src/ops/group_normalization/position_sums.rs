@@ -6,7 +6,7 @@
 //! halves.
 
 use super::kernel::Job;
-use crate::simd::{BLOCK, CHAIN, GROUP, LANES, Simd, UpTo, Width, unroll};
+use crate::simd::{BLOCK, CHAIN, GROUP, LANES, Simd, UpTo, Width, unroll, zeroed};
 use std::mem::MaybeUninit;
 
 /// Vectors of channels that are summed together: their sums stay in the first-level cache.
@@ -116,8 +116,8 @@ unsafe fn lanes<S: Simd, T: Summed<S>, const J: usize>(
     let (one, two) = (sums[0].wrapping_add(lane * LANES), sums[1].wrapping_add(lane * LANES));
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let zero = [[S::zero(); 2]; J];
-        let mut wide = [S::wide_zero(); J];
+        let zero: [[S::F32x16; 2]; J] = zeroed();
+        let mut wide: [S::F64x16; J] = zeroed();
         unroll!(j in J, {
             wide[j] = S::wide_load(one.add(j * LANES));
         });

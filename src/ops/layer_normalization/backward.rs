@@ -20,7 +20,7 @@ use super::types::KernelTypes;
 use crate::rows::row_lanes::slopes;
 use crate::rows::statistics::{Statistics, reciprocal};
 use crate::rows::{CHAIN_ROWS, ColumnSums};
-use crate::simd::{Bf16, Element, F16, F32, Level, Simd, entry_points, fold, map, unroll};
+use crate::simd::{Bf16, Element, F16, F32, Level, Simd, entry_points, fold, map, unroll, zeroed};
 use crate::tensor::DataType;
 
 const GLOBAL_RMS: u8 = GLOBAL | RMS;
@@ -111,7 +111,8 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     unsafe fn rows<S: Simd>(&self, row: usize, count: usize) {
         let job = self.job;
         unsafe {
-            let mut rows = [Row::EMPTY; TILE];
+            // All rows are prepared in one loop, so the sweep is compiled once.
+            let mut rows: [Row; TILE] = zeroed();
             for i in 0..count {
                 rows[i] = self.prepare::<S>(row + i);
             }
@@ -236,7 +237,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         });
         unsafe {
             if streams {
-                let mut ahead = [[std::ptr::null(); 3]; TILE];
+                let mut ahead: [[*const u8; 3]; TILE] = zeroed();
                 unroll!(i in TILE, {
                     let row = next + i;
                     ahead[i] = [self.src(row), self.diff_dst(row), self.added(row)];

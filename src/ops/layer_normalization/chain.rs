@@ -9,6 +9,7 @@ use crate::rows::CHAIN_ROWS;
 use crate::rows::row_lanes::{RowLanes, Sixteen, given_in_range, slopes};
 use crate::simd::{
     Bf16, Element, F16, F32, Full, GROUP, LANES, LanesOfRows, Level, Simd, entry_points, lane_sums,
+    zeroed,
 };
 use crate::tensor::DataType;
 use std::mem::MaybeUninit;
@@ -163,7 +164,7 @@ unsafe fn statistics<S: Simd>(job: &Backward, given: *const f32, first: usize) -
         if job.stat_rows.step() == Some(1) {
             return S::load(given.add(job.stat_rows.offset(first)));
         }
-        let mut values = [0.0; CHAIN_ROWS];
+        let mut values: [f32; CHAIN_ROWS] = zeroed();
         for i in 0..CHAIN_ROWS {
             values[i] = given.add(job.stat_rows.offset(first + i)).read_unaligned();
         }

@@ -16,7 +16,7 @@ use crate::primitive::normalization::Flags;
 use crate::rows::row_lanes::{Four, Normalizers, RowLanes, per_col_of, variance_about};
 use crate::rows::statistics::Statistics;
 use crate::simd::{
-    Bf16, Element, F16, F32, FOUR, LANES, Level, Quad, Simd, entry_points, lane_sums, map,
+    Bf16, Element, F16, F32, FOUR, LANES, Level, Quad, Simd, entry_points, lane_sums, map, zeroed,
 };
 use crate::tensor::DataType;
 
@@ -88,9 +88,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let job = self.job;
         let (src_step, dst_step) =
             (NV * LANES * self.src_type.size(), NV * LANES * self.dst_type.size());
-        let none = [0.0; ROWS];
-        let mut ring = [Scalars { mean: [0.0; ROWS], high: none, low: none, r: none }; RING];
         unsafe {
+            let mut ring: [Scalars; RING] = zeroed();
             let (first_src, first_dst) = (self.src(first), self.dst(first));
             let non_temporal = self.non_temporal(first, dst_step);
             // The hardware prefetches rows of up to a cache line well enough.
@@ -100,8 +99,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             // The number of rows that have passed each stage.
             let (mut means, mut variances, mut stored) = (0, 0, 0);
             let end = (last - first) / ROWS * ROWS;
-            let zero = [S::F64x4::splat(0.0); ROWS];
-            let mut group = GroupStatistics::<S> { mean: Four(zero[0]), variance: Four(zero[0]) };
+            let mut group: GroupStatistics<S> = zeroed();
             while variances < end {
                 let step = Step {
                     mean: !RMS && means < end.min(variances + AHEAD + ROWS),
@@ -118,7 +116,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 if variances > 0 {
                     self.reciprocals::<S>(&group, &mut ring[place(variances - ROWS)]);
                 }
-                let mut sums = Sums::<S> { values: zero, squares: zero, terms: zero };
+                let mut sums: Sums<S> = zeroed();
                 let (provisional, params) = (&ring[place(variances)].high, &ring[place(stored)]);
                 self.sweep::<S, NV>(&step, provisional, params, &mut sums);
                 if step.store {
@@ -313,7 +311,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 }
                 S::F64x4::store_narrowed(job.variance.add(at), variance.0);
             } else if trusted && job.writes_statistics() {
-                let (mut means, mut variances) = ([0.0f64; ROWS], [0.0f64; ROWS]);
+                let (mut means, mut variances): ([f64; ROWS], [f64; ROWS]) = zeroed();
                 S::F64x4::store(means.as_mut_ptr(), mean.0);
                 S::F64x4::store(variances.as_mut_ptr(), variance.0);
                 for r in 0..ROWS {

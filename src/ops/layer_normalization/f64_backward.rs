@@ -6,7 +6,7 @@ use crate::rows::ColumnSums;
 use crate::rows::statistics::reciprocal;
 use crate::simd::{
     AnyWide, F64, LANES, Level, Map, Number, Simd, UpTo, WideElement, Width, add_wide,
-    entry_points, map, narrow_to_odd, unroll,
+    entry_points, map, narrow_to_odd, unroll, zeroed,
 };
 use crate::tensor::DataType;
 use std::ptr::null;
@@ -109,7 +109,7 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
         let n = width.n();
         // SAFETY: guaranteed by the caller; the sums are null or as long as a row.
         unsafe {
-            let mut terms = [[S::wide_zero(); 2]; R];
+            let mut terms: [[S::F64x16; 2]; R] = zeroed();
             unroll!(r in R, {
                 let row = &self.rows[r];
                 let job = row.job;
@@ -137,10 +137,10 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
             let all_sums = [self.diff_scale, self.diff_shift];
             unroll!(t in 2, {
                 if !all_sums[t].is_null() {
-                    let mut column = [terms[0][t]; R];
-                    for r in 1..R {
+                    let mut column: [S::F64x16; R] = zeroed();
+                    unroll!(r in R, {
                         column[r] = terms[r][t];
-                    }
+                    });
                     add_wide::<S, R>(all_sums[t].add(i), column, width);
                 }
             });

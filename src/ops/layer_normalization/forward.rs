@@ -15,7 +15,7 @@ use crate::rows::row_lanes::Normalizers;
 use crate::rows::statistics::Statistics;
 use crate::simd::{
     Bf16, Byte, Element, F16, F32, HalfAsF32, Level, Simd, WithPostOps, entry_points, fold,
-    fold_beside, map, map_and_fold, unroll,
+    fold_beside, map, map_and_fold, unroll, zeroed,
 };
 use crate::tensor::DataType;
 
@@ -102,10 +102,10 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     ) -> Normalize<S, Src, Dst, RMS, AFFINE, R> {
         let rows = pending.take::<R>();
         unsafe {
-            let mut params = [RowParams::new(&rows[0]); R];
-            for r in 1..R {
+            let mut params: [RowParams<S>; R] = zeroed();
+            unroll!(r in R, {
                 params[r] = RowParams::new(&rows[r]);
-            }
+            });
             self.normalize::<S, R>(params)
         }
     }
@@ -179,10 +179,11 @@ impl Pending {
 
     #[inline(always)]
     fn take<const R: usize>(&mut self) -> [Row; R] {
-        let mut rows = [self.rows[self.first % DEPTH]; R];
-        for r in 1..R {
+        // SAFETY: rows are pointers and numbers.
+        let mut rows: [Row; R] = unsafe { zeroed() };
+        unroll!(r in R, {
             rows[r] = self.rows[(self.first + r) % DEPTH];
-        }
+        });
         self.first += R;
         self.len -= R;
         rows
@@ -209,8 +210,7 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     let rows_at_once = if pairs { 2 } else { 1 };
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let empty = Row { src: job.src, dst: job.dst, high: 0.0, low: 0.0, r: 0.0 };
-        let mut pending = Pending { rows: [empty; DEPTH], first: 0, len: 0 };
+        let mut pending: Pending = zeroed();
         // Rows before `next` are stored or pending; the run stops at `end`.
         let (mut next, mut end) = (first, last);
         loop {

@@ -73,20 +73,6 @@ pub(super) struct Row {
     pub(super) slope: f32,
 }
 
-impl Row {
-    /// A placeholder. All rows are prepared in one loop, so the sweep is compiled once.
-    pub(super) const EMPTY: Self = Self {
-        src: std::ptr::null(),
-        diff_dst: std::ptr::null(),
-        diff_src: std::ptr::null_mut(),
-        added: std::ptr::null(),
-        mean: 0.0,
-        r: 0.0,
-        shift: 0.0,
-        slope: 0.0,
-    };
-}
-
 /// The element types of a kernel.
 #[derive(Clone, Copy)]
 pub(super) struct Types<Src, Dd, Ds> {
@@ -222,13 +208,12 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, c
     unsafe fn at<S: Simd, W: Width>(&self, i: usize, width: W) -> [S::F32x16; R] {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let zero = S::zero();
             let scale = load_if::<S>(PARAMS & READ_SCALE != 0, self.scale, i, width);
             let mut scale_chain =
                 load_if::<S>(PARAMS & SUM_SCALE != 0, self.sums.scale_chain, i, width);
             let mut shift_chain =
                 load_if::<S>(PARAMS & SUM_SHIFT != 0, self.sums.shift_chain, i, width);
-            let mut outs = [zero; R];
+            let mut outs = S::zeros::<R>();
             unroll!(r in R, {
                 let row = &self.rows[r];
                 let x = width.load_as::<S, _>(self.types.src, row.src, i);

@@ -2,7 +2,7 @@
 
 use super::job::ShortScalars;
 use super::row::load_if;
-use crate::simd::{Element, Full, LANES, Map, Simd, Width, unroll};
+use crate::simd::{Element, Full, LANES, Map, Simd, Width, unroll, zeroed};
 
 /// Vectors stored per iteration.
 const TURN: usize = 4;
@@ -106,7 +106,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
         unsafe {
             let scale = load_if::<S>(AFFINE & SCALE != 0, self.scale, i, width);
             let shift = load_if::<S>(AFFINE & SHIFT != 0, self.shift, i, width);
-            let mut values = [S::zero(); R];
+            let mut values = S::zeros::<R>();
             unroll!(r in R, {
                 let row = &self.rows[r];
                 let x = width.load_as::<S, _>(self.src_type, row.src, i);
@@ -129,7 +129,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
         const { assert!(TURN.is_multiple_of(R)) };
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let mut values = [[S::zero(); R]; TURN];
+            let mut values: [[S::F32x16; R]; TURN] = zeroed();
             unroll!(v in TURN / R, {
                 values[v] = self.values(i + v * LANES, Full);
             });
@@ -192,7 +192,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let Normalize { src_type, dst_type, rows: [row], .. } = &self.normalize;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let mut values = [S::zero(); N];
+            let mut values = S::zeros::<N>();
             unroll!(v in N, {
                 if !self.next.is_null() {
                     S::prefetch(self.next.wrapping_add((i + v * LANES) * src_type.size()));

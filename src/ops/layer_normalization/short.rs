@@ -13,7 +13,7 @@ use crate::rows::row_lanes::{Normalizers, RowLanes, Sixteen, per_col_of, varianc
 use crate::rows::statistics::Statistics;
 use crate::simd::{
     Bf16, Byte, Element, F16, F32, GROUP, HalfAsF32, LANES, LanesOfRows, Level, Simd, entry_points,
-    lane_sums,
+    lane_sums, zeroed,
 };
 use crate::tensor::DataType;
 use std::marker::PhantomData;
@@ -136,9 +136,9 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
 ) -> RowMoments<S> {
     let cols = NV * LANES;
     let &Rows { element, first_row, step, .. } = rows;
-    let mut provisional = [0.0; ROWS_AT_ONCE];
     // SAFETY: guaranteed by the caller.
     unsafe {
+        let mut provisional: [f32; ROWS_AT_ONCE] = zeroed();
         let mut mean = Sixteen(S::wide_zero());
         if !RMS {
             let values = Values::<Src, Dst, NV> { element, first_row, step, dst: PhantomData };
@@ -161,11 +161,11 @@ unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
     rows: &Rows<Src>,
 ) -> RowMoments<S> {
     let &Rows { element, first_row, step, cols, .. } = rows;
-    let mut provisional = [0.0; ROWS_AT_ONCE];
     // Uninitialized, because zeroing all would take as long as a row. Each is written before it is read.
     let mut sums = [const { MaybeUninit::uninit() }; ROWS_AT_ONCE];
     // SAFETY: guaranteed by the caller.
     unsafe {
+        let mut provisional: [f32; ROWS_AT_ONCE] = zeroed();
         let mut mean = Sixteen(S::wide_zero());
         if !RMS {
             for r in 0..ROWS_AT_ONCE {
@@ -299,8 +299,7 @@ unsafe fn statistics_of<S: Simd, const RMS: bool>(
             S::store(scalars.low.as_mut_ptr(), low);
         }
         if job.writes_statistics() {
-            let mut means = [0.0f64; ROWS_AT_ONCE];
-            let mut variances = [0.0f64; ROWS_AT_ONCE];
+            let (mut means, mut variances): ([f64; ROWS_AT_ONCE], [f64; ROWS_AT_ONCE]) = zeroed();
             S::wide_store(means.as_mut_ptr(), mean.0);
             S::wide_store(variances.as_mut_ptr(), variance.0);
             for r in 0..ROWS_AT_ONCE {

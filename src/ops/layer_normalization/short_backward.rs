@@ -9,7 +9,7 @@ use super::job::ChainScalars;
 use super::row::load_if;
 use super::schedule::{LONGEST_CHAIN_AHEAD, LONGEST_CHAINED_STREAMED};
 use crate::rows::CHAIN_ROWS;
-use crate::simd::{Element, First, Full, LANES, Simd, Width, add_wide, unroll};
+use crate::simd::{Element, First, Full, LANES, Simd, Width, add_wide, unroll, zeroed};
 use std::hint::black_box;
 
 // SAFETY of every block below: rows exist and belong to this thread, `cols` is not 0, and the CPU supports the
@@ -117,16 +117,15 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     ) {
         let types = &self.types;
         unsafe {
-            let zero = S::zero();
-            let mut scale = [zero; N];
+            let mut scale = S::zeros::<N>();
             unroll!(v in N, {
                 let at = i + v * LANES;
                 scale[v] = load_if::<S>(PARAMS & READ_SCALE != 0, self.job.scale, at, Full);
             });
-            let mut chains = [(zero, zero); N];
+            let mut chains: [(S::F32x16, S::F32x16); N] = zeroed();
             for row in 0..CHAIN_ROWS {
                 let (vectors, src, diff_dst, diff_src) = rows.row::<S>(row);
-                let mut outs = [zero; N];
+                let mut outs = S::zeros::<N>();
                 unroll!(v in N, {
                     let x = types.src.load::<S>(src, i + v * LANES);
                     let dd = types.diff_dst.load::<S>(diff_dst, i + v * LANES);

@@ -158,7 +158,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
         i: usize,
     ) {
         unsafe {
-            let (mut first, mut second) = ([S::zero(); N], [S::zero(); N]);
+            let (mut first, mut second) = (S::zeros::<N>(), S::zeros::<N>());
             unroll!(v in N, {
                 let at = i + v * LANES;
                 let a = self.load::<S, NORM>(at, LANES);
@@ -203,7 +203,7 @@ impl<Src: Element, Dst: Element> Head<'_, Src, Dst> {
         i: usize,
     ) {
         unsafe {
-            let mut values = [S::zero(); N];
+            let mut values = S::zeros::<N>();
             unroll!(v in N, {
                 values[v] = self.turned::<S, NORM>(i + v * LANES, LANES);
             });

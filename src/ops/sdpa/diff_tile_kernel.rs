@@ -197,7 +197,7 @@ unsafe fn columns<M: Matrices>(rows: Matrix, (count, cols): (usize, &Range<usize
         while col < cols.end {
             // SAFETY: guaranteed by the caller.
             unsafe {
-                let (mut tile, from) = ([Avx512::zero(); LANES], rows.from(group * TERMS));
+                let (mut tile, from) = (Avx512::zeros(), rows.from(group * TERMS));
                 unroll!(to 16: word in LANES, {
                     let [low, high] = M::terms_of(word);
                     tile[word] = words_of_rows(from.at(low, col), from.at(high, col));

@@ -6,7 +6,7 @@
 
 use super::ahead::Ahead;
 use crate::simd::lanes::Lanes;
-use crate::simd::{LANES, Simd, unroll};
+use crate::simd::{LANES, Simd, unroll, zeroed};
 use std::hint::black_box;
 use std::ops::Range;
 
@@ -132,7 +132,7 @@ unsafe fn chains<S: Simd, const R: usize, const C: usize, A: Ahead>(
 ) -> [Tile<S, R, C>; 2] {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut even = [[S::zero(); C]; R];
+        let mut even = zeroed();
         let mut odd = even;
         let (mut a, mut b) = (left.from(0, first), right.from(0, first));
         for _ in 0..count / 2 {
@@ -173,7 +173,7 @@ unsafe fn product_in_turns<S: Simd, const R: usize, const C: usize, A: Ahead>(
             let (first, is_odd) = (turn / 2 * GROUP, turn % 2);
             let terms = (GROUP.min(count - first) + 1 - is_odd) / 2;
             let (a, b) = (left.from(0, first + is_odd), right.from(0, first + is_odd));
-            let (a, b, none) = (a.every_other(), b.every_other(), [[S::zero(); C]; R]);
+            let (a, b, none) = (a.every_other(), b.every_other(), zeroed());
             let chain = chain::<S, R, C, A>(none, a, b, terms, ahead);
             if is_odd == 0 {
                 unroll!(to 8: r in R, {
@@ -190,7 +190,7 @@ unsafe fn product_in_turns<S: Simd, const R: usize, const C: usize, A: Ahead>(
                 });
             });
         }
-        let mut tile = [[S::zero(); C]; R];
+        let mut tile: [[S::F32x16; C]; R] = zeroed();
         unroll!(to 8: r in R, {
             unroll!(c in C, {
                 tile[r][c] = S::load(place(sums, r, c));
@@ -210,7 +210,7 @@ unsafe fn add_term<S: Simd, const R: usize, const C: usize>(
 ) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut vectors = [S::zero(); C];
+        let mut vectors = S::zeros::<C>();
         unroll!(c in C, {
             vectors[c] = S::load(right.start.wrapping_add(c * right.panel));
         });
@@ -243,12 +243,12 @@ pub(super) unsafe fn product<
     // SAFETY: guaranteed by the caller.
     unsafe {
         if !BF16 {
-            return chain::<S, R, C, A>([[S::zero(); C]; R], left, right, count, ahead);
+            return chain::<S, R, C, A>(zeroed(), left, right, count, ahead);
         }
         if const { R > 3 && !S::MANY_REGISTERS } {
             return product_in_turns::<S, R, C, A>(left, right, count, ahead);
         }
-        let mut sums = [[S::zero(); C]; R];
+        let mut sums: [[S::F32x16; C]; R] = zeroed();
         let mut first = 0;
         while first < count {
             let terms = GROUP.min(count - first);
@@ -288,7 +288,7 @@ pub(super) unsafe fn product_of_runs<
             let right = runs.get_unchecked(0).right.from(panel, terms.start);
             return product::<S, BF16, R, C, A>(left, right, terms.len(), ahead);
         }
-        let (mut sums, mut left, mut term) = ([[S::zero(); C]; R], left, terms.start);
+        let (mut sums, mut left, mut term) = (zeroed(), left, terms.start);
         for run in runs {
             let count = run.end.min(terms.end).saturating_sub(term);
             let right = run.right.from(panel, term);

@@ -117,7 +117,7 @@ impl Panels {
                 unroll!(quarter in 4, {
                     const ROW: usize = quarter / 2 * HALF;
                     const COL: usize = quarter % 2 * HALF;
-                    let mut tile = [S::zero(); HALF];
+                    let mut tile = S::zeros::<HALF>();
                     let from = from.wrapping_add(ROW * self.step + COL);
                     unroll!(to 8: i in HALF, {
                         let from = from.wrapping_add(i * self.step);
@@ -131,7 +131,7 @@ impl Panels {
                 });
                 return;
             }
-            let mut tile = [S::zero(); LANES];
+            let mut tile = S::zeros::<LANES>();
             if rows == LANES && cols == LANES && S::UNROLLS {
                 unroll!(to 16: i in LANES, {
                     tile[i] = S::load(from.wrapping_add(i * self.step));

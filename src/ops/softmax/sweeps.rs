@@ -276,7 +276,7 @@ macro_rules! sweeps {
             #[inline(always)]
             unsafe fn turn(&self, i: usize) {
                 unsafe {
-                    let mut values = [S::zero(); TURN];
+                    let mut values = S::zeros::<TURN>();
                     unroll!(v in TURN, {
                         values[v] = self.value::<S, _>(i + v * LANES, Full).vector();
                     });
