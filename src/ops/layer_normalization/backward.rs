@@ -122,7 +122,9 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                         self.partial::<S>(row);
                     }
                 }
-                TILE if job.streams => self.write_non_temporal::<S>(rows, row + TILE),
+                TILE if job.streams && self.streams(&rows) => {
+                    self.write_non_temporal::<S>(rows, row + TILE);
+                }
                 TILE => map::<S, _>(job.cols, &self.gradient(rows)),
                 _ => map::<S, _>(job.cols, &self.gradient([rows[0]])),
             }
@@ -227,25 +229,26 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         Gradient { types: self.types, rows, scale: self.job.scale, sums: &self.sums }
     }
 
-    /// The second sweep over a tile, with non-temporal stores. Prefetches the rows from `next`.
+    /// Whether the alignment of the rows of a tile allows non-temporal stores.
     #[inline(always)]
-    unsafe fn write_non_temporal<S: Simd>(&self, rows: [Row; TILE], next: usize) {
-        let gradient = self.gradient(rows);
+    fn streams(&self, rows: &[Row; TILE]) -> bool {
         let mut streams = true;
         unroll!(r in TILE, {
             streams &= self.types.diff_src.streams(rows[r].diff_src);
         });
+        streams
+    }
+
+    /// The second sweep over a tile, with non-temporal stores. Prefetches the rows from `next`.
+    #[inline(always)]
+    unsafe fn write_non_temporal<S: Simd>(&self, rows: [Row; TILE], next: usize) {
         unsafe {
-            if streams {
-                let mut ahead: [[*const u8; 3]; TILE] = zeroed();
-                unroll!(i in TILE, {
-                    let row = next + i;
-                    ahead[i] = [self.src(row), self.diff_dst(row), self.added(row)];
-                });
-                map::<S, _>(self.job.cols, &Stream { gradient, next: ahead });
-            } else {
-                map::<S, _>(self.job.cols, &gradient);
-            }
+            let mut ahead: [[*const u8; 3]; TILE] = zeroed();
+            unroll!(i in TILE, {
+                let row = next + i;
+                ahead[i] = [self.src(row), self.diff_dst(row), self.added(row)];
+            });
+            map::<S, _>(self.job.cols, &Stream { gradient: self.gradient(rows), next: ahead });
         }
     }
 }

@@ -115,14 +115,10 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     unsafe fn write_non_temporal<S: Simd>(&self, row: Row, next: usize) {
         unsafe {
             let normalize = self.normalize::<S, 1>([RowParams::new(&row)]);
-            if self.dst_type.streams(row.dst) {
-                let fetched = !self.job.pipelining.fetches_late
-                    && self.job.statistics != StatisticsUse::Given;
-                let next = if fetched { std::ptr::null() } else { self.src(next) };
-                map::<S, _>(self.job.cols, &Stream { normalize, non_temporal: true, next });
-            } else {
-                map::<S, _>(self.job.cols, &normalize);
-            }
+            let fetched =
+                !self.job.pipelining.fetches_late && self.job.statistics != StatisticsUse::Given;
+            let next = if fetched { std::ptr::null() } else { self.src(next) };
+            map::<S, _>(self.job.cols, &Stream { normalize, non_temporal: true, next });
         }
     }
 
@@ -177,6 +173,12 @@ impl Pending {
         self.len += 1;
     }
 
+    /// The row that was added first. There is one.
+    #[inline(always)]
+    fn first(&self) -> &Row {
+        &self.rows[self.first % DEPTH]
+    }
+
     #[inline(always)]
     fn take<const R: usize>(&mut self) -> [Row; R] {
         // SAFETY: rows are pointers and numbers.
@@ -229,7 +231,7 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
                 kernel.write_two_and_fold::<S>(&mut pending, next)
             } else if overlapped && !pairs && pending.len >= 1 && next < end {
                 kernel.write_one_and_fold::<S>(&mut pending, next)
-            } else if job.streams && pending.len >= 1 {
+            } else if job.streams && pending.len >= 1 && dst_type.streams(pending.first().dst) {
                 let [row] = pending.take();
                 kernel.write_non_temporal::<S>(row, next);
                 continue;
