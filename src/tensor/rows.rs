@@ -74,12 +74,10 @@ impl RowMap {
     /// The offset of a row's first element.
     #[inline(always)]
     pub(crate) fn offset(&self, row: usize) -> usize {
-        if self.levels <= 1 { row * self.strides[0] } else { self.offset_of_levels(row) }
-    }
-
-    /// Not inlined, because kernels have many of them.
-    #[inline(never)]
-    fn offset_of_levels(&self, row: usize) -> usize {
+        if self.levels <= 1 {
+            return row * self.strides[0];
+        }
+        // Not a call, around which kernels would have to save their vectors.
         let mut rest = row;
         let mut offset = 0;
         let mut level = self.levels;
