@@ -41,9 +41,9 @@ const SHORT_COLS: usize = 256;
 const STREAMED_BYTES_OF_SEVERAL: usize = 48 << 20;
 /// The size of src and dst from which rows of streamed problems certainly come from memory.
 const BYTES_IN_MEMORY: usize = 96 << 20;
-/// The second-level cache from which such rows are fetched better during non-temporal stores than during sums. Rows of
-/// LayerNorm took 0.8 to 0.93 of the time on a Sapphire Rapids, which has so much.
-const SECOND_TO_FETCH_LATE: usize = 2 << 20;
+/// The second-level cache of cores whose shared cache is slow, as on a Sapphire Rapids. There, streamed rows from memory
+/// are fetched better during non-temporal stores than during sums: LayerNorm took 0.8 to 0.93 of the time.
+const LARGE_SECOND: usize = 2 << 20;
 /// The limit for rows that are unpacked from a stage. The computation in between gives the last-level cache time.
 pub(super) const STREAMED_BYTES_OF_STAGED: usize = 64 << 20;
 
@@ -63,7 +63,7 @@ pub(super) const ROWS_OF_CHAIN: usize = 8;
 pub(super) const ROWS_TO_TRANSPOSE: usize = 32;
 pub(super) const BYTES_TO_TRANSPOSE: usize = 512 * 1024;
 /// Bytes of a page. The low bits of an address are the offset in its page.
-pub(crate) const PAGE: usize = 4096;
+pub(super) const PAGE: usize = 4096;
 /// The distance behind a store, modulo a page, within which loads may have to wait for it.
 pub(crate) const ALIASED: usize = 1024;
 /// The most stages, and their total size: a number of bytes, or a fraction of the size of all rows.
@@ -115,6 +115,12 @@ impl Caches {
         self.first / 3 * 2
     }
 
+    /// Whether work outside the core's own caches should wait less for loads, at the cost of more data at once.
+    #[inline]
+    pub(crate) fn has_large_second(self) -> bool {
+        self.second >= LARGE_SECOND
+    }
+
     /// Bytes of a row of src and one of dst that fit there together with the next row of each.
     #[inline]
     pub(crate) fn row_pair(self) -> usize {
@@ -154,8 +160,7 @@ impl Schedule {
         } else {
             both >= STREAMED_BYTES
         };
-        let fetches_late =
-            streams && both >= BYTES_IN_MEMORY && caches.second >= SECOND_TO_FETCH_LATE;
+        let fetches_late = streams && both >= BYTES_IN_MEMORY && caches.has_large_second();
         Self { resident: both <= threads * caches.second, streams, fetches_late }
     }
 
