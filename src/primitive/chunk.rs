@@ -209,6 +209,8 @@ pub(super) unsafe fn binary_after<S: Simd>(
     algorithm: BinaryAlgorithm,
     others: *const f32,
 ) {
+    // Chains of normalizations neither stream nor prefetch.
+    let chunk = Chunk::in_place(chunk.to, chunk.len);
     if algorithm == BinaryAlgorithm::Mul {
         each!(chunk, by 4, |x, y: others| before.of(x) * y);
     } else {

@@ -24,7 +24,7 @@ pub(super) enum Step {
         exponent: Exponent,
     },
     Binary {
-        /// The step before, computed in the same pass.
+        /// The step before, computed in the same pass; `None` in chains of inputs.
         after: Option<FusedOp>,
         algorithm: BinaryAlgorithm,
         first: Source,
@@ -190,10 +190,11 @@ pub(super) fn steps(
                 let algorithm = *algorithm;
                 let first = tensor(at, sys::NORM_ARG_SRC_1, src1)?;
                 let second = src2.as_ref().map(|src2| tensor(at, sys::NORM_ARG_SRC_2, src2));
-                let joins = matches!(algorithm, BinaryAlgorithm::Add | BinaryAlgorithm::Mul)
+                let joins = before.start.is_none()
+                    && matches!(algorithm, BinaryAlgorithm::Add | BinaryAlgorithm::Mul)
                     && first.tensor().is_some_and(|operand| !operand.single);
-                let before = steps.last().and_then(|step: &Step| step.fused(None));
-                let after = before.filter(|_| joins);
+                let last = steps.last().and_then(|step: &Step| step.fused(None));
+                let after = last.filter(|_| joins);
                 if after.is_some() {
                     steps.pop();
                 }
