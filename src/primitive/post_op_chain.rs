@@ -245,12 +245,12 @@ unsafe fn apply_step<S: Simd>(
                 eltwise::<S>(chunk, *algorithm, (*alpha, *beta), *exponent);
             }
             Step::Gradient(gradient) => gradient.apply::<S>(chunk, inputs[1]),
-            Step::Binary { after: Some(before), algorithm, first, .. } => {
+            Step::Binary { after, algorithm, first, second: None } => {
                 let ys = first.read(inputs, operands[0], at, ys);
-                binary_after::<S>(chunk, before, *algorithm, ys);
-            }
-            Step::Binary { algorithm, first, second: None, .. } => {
-                binary::<S>(chunk, *algorithm, first.read(inputs, operands[0], at, ys));
+                match after {
+                    Some(before) => binary_after::<S>(chunk, before, *algorithm, ys),
+                    None => binary::<S>(chunk, *algorithm, ys),
+                }
             }
             Step::Binary { first, second: Some(second), .. } => {
                 let ys = first.read(inputs, operands[0], at, ys);
