@@ -6,6 +6,7 @@ use crate::simd::lanes::Lanes;
 use crate::simd::math::{self, Exponent};
 use crate::simd::{Element, F32, FusedOp, LANES, Simd, UpTo, Width, entry_points, rounded, unroll};
 use crate::tensor::DataType;
+use std::hint::black_box;
 
 /// The elements of a step: where they are read and where they are written, which may be the same place.
 #[derive(Clone, Copy)]
@@ -123,6 +124,8 @@ pub(super) unsafe fn eltwise<S: Simd>(
     exponent: Exponent,
 ) {
     let entry = eltwise_entries::at(S::LEVEL).unwrap_or(eltwise_entries::portable::entry_portable);
+    // Opaque, because LLVM inlines the only call of a function with target features.
+    let entry = black_box(entry);
     // SAFETY: guaranteed by the caller.
     unsafe { entry(chunk, algorithm, parameters, exponent) }
 }
