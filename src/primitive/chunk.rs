@@ -212,7 +212,7 @@ pub(super) unsafe fn binary_after<S: Simd>(
     algorithm: BinaryAlgorithm,
     others: *const f32,
 ) {
-    // Chains of normalizations neither stream nor prefetch.
+    // Only chains of inputs have another source, stream or prefetch, and their steps do not join.
     let chunk = Chunk::in_place(chunk.to, chunk.len);
     if algorithm == BinaryAlgorithm::Mul {
         each!(chunk, by 4, |x, y: others| before.of(x) * y);

@@ -6,6 +6,8 @@
 
 mod argument;
 mod attr;
+#[cfg(test)]
+mod chain_tests;
 mod chunk;
 mod desc;
 mod dropout;

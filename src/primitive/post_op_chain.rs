@@ -127,6 +127,11 @@ impl PostOpChain {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether every step can be fused.
     pub(crate) fn is_fusible(&self) -> bool {
         self.0.iter().all(|step| step.fused(step.value().map(|_| 1.0)).is_some())

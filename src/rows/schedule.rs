@@ -115,7 +115,8 @@ impl Caches {
         self.first / 3 * 2
     }
 
-    /// Whether work outside the core's own caches should wait less for loads, at the cost of more data at once.
+    /// Whether the second-level cache is large, which goes with a slow shared cache. Work on rows from there gains by
+    /// having more of them in flight.
     #[inline]
     pub(crate) fn has_large_second(self) -> bool {
         self.second >= LARGE_SECOND

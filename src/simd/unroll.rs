@@ -50,8 +50,8 @@ macro_rules! unroll {
 }
 pub(crate) use unroll;
 
-/// A value of zeros, which is one instruction. `[zero; N]` is a loop until the optimizer unrolls it, and inlined kernels
-/// have so many of them that they were a fifth of the time of a build.
+/// A value of zeros, which is one instruction. `[zero; N]` is a loop until the optimizer unrolls it, and a kernel would have
+/// a hundred of them.
 ///
 /// # Safety
 /// Zero bytes are a value of the type, as of numbers, vectors, raw pointers, and structures and arrays of them.
