@@ -135,6 +135,19 @@ fn post_op_argument(at: usize, arg: i32) -> i32 {
     sys::NORM_ARG_ATTR_MULTIPLE_POST_OP(at as i32) | arg
 }
 
+/// Removes the last step if it is computed in the pass of a binary step after it, and returns it.
+fn take_joined(
+    steps: &mut Vec<Step>,
+    algorithm: BinaryAlgorithm,
+    first: &Source,
+) -> Option<FusedOp> {
+    let joins = matches!(algorithm, BinaryAlgorithm::Add | BinaryAlgorithm::Mul)
+        && first.tensor().is_some_and(|operand| !operand.single);
+    let last = steps.last()?.fused(None).filter(|_| joins)?;
+    steps.pop();
+    Some(last)
+}
+
 /// The steps of attributes whose post-operations are resolved, and those before them. `order` is the order in which rows
 /// are counted; `None` means logical order.
 pub(super) fn steps(
@@ -190,14 +203,8 @@ pub(super) fn steps(
                 let algorithm = *algorithm;
                 let first = tensor(at, sys::NORM_ARG_SRC_1, src1)?;
                 let second = src2.as_ref().map(|src2| tensor(at, sys::NORM_ARG_SRC_2, src2));
-                let joins = before.start.is_none()
-                    && matches!(algorithm, BinaryAlgorithm::Add | BinaryAlgorithm::Mul)
-                    && first.tensor().is_some_and(|operand| !operand.single);
-                let last = steps.last().and_then(|step: &Step| step.fused(None));
-                let after = last.filter(|_| joins);
-                if after.is_some() {
-                    steps.pop();
-                }
+                let joins = before.start.is_none();
+                let after = if joins { take_joined(&mut steps, algorithm, &first) } else { None };
                 Some(Step::Binary { after, algorithm, first, second: second.transpose()? })
             }
             PostOp::Sum { scale, zero_point, data_type } => {
