@@ -138,10 +138,12 @@ fn post_op_argument(at: usize, arg: i32) -> i32 {
 /// Removes the last step if it is computed in the pass of a binary step after it, and returns it.
 fn take_joined(
     steps: &mut Vec<Step>,
+    before: &BeforePostOps<'_>,
     algorithm: BinaryAlgorithm,
     first: &Source,
 ) -> Option<FusedOp> {
-    let joins = matches!(algorithm, BinaryAlgorithm::Add | BinaryAlgorithm::Mul)
+    let joins = before.start.is_none()
+        && matches!(algorithm, BinaryAlgorithm::Add | BinaryAlgorithm::Mul)
         && first.tensor().is_some_and(|operand| !operand.single);
     let last = steps.last()?.fused(None).filter(|_| joins)?;
     steps.pop();
@@ -200,12 +202,11 @@ pub(super) fn steps(
                 Some(Step::Eltwise { algorithm, alpha, beta, exponent })
             }
             PostOp::Binary { algorithm, src1, src2 } => {
-                let algorithm = *algorithm;
                 let first = tensor(at, sys::NORM_ARG_SRC_1, src1)?;
-                let second = src2.as_ref().map(|src2| tensor(at, sys::NORM_ARG_SRC_2, src2));
-                let joins = before.start.is_none();
-                let after = if joins { take_joined(&mut steps, algorithm, &first) } else { None };
-                Some(Step::Binary { after, algorithm, first, second: second.transpose()? })
+                let second = |desc| tensor(at, sys::NORM_ARG_SRC_2, desc);
+                let (second, algorithm) = (src2.as_ref().map(second).transpose()?, *algorithm);
+                let after = take_joined(&mut steps, before, algorithm, &first);
+                Some(Step::Binary { after, algorithm, first, second })
             }
             PostOp::Sum { scale, zero_point, data_type } => {
                 let dst = operand(sys::NORM_ARG_DST, dst, *data_type)?;
@@ -216,6 +217,5 @@ pub(super) fn steps(
         heap::extend(&mut steps, step)?;
     }
     let divide = scale(sys::NORM_ARG_DST).map(|(id, kind)| Step::Divide(id, kind));
-    heap::extend(&mut steps, divide)?;
-    Ok(steps)
+    heap::extend(&mut steps, divide).map(|()| steps)
 }
