@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::OnceLock;
 
 fn generate() -> Option<String> {
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("../include/norm.h");
@@ -28,26 +29,31 @@ fn generate() -> Option<String> {
     Some(text.replace("const _: () = {", "#[cfg(target_pointer_width = \"64\")]\nconst _: () = {"))
 }
 
+/// What bindgen makes of the header, or `None` without libclang, and `src/bindings.rs`, which `NORM_BLESS=1` writes first.
+fn bindings() -> &'static (Option<String>, String) {
+    static BINDINGS: OnceLock<(Option<String>, String)> = OnceLock::new();
+    BINDINGS.get_or_init(|| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bindings.rs");
+        let fresh = generate();
+        if std::env::var_os("NORM_BLESS").is_some() {
+            let needs = "NORM_BLESS=1 needs libclang (Debian: libclang-dev) to write bindings.rs";
+            std::fs::write(&path, fresh.as_ref().expect(needs))
+                .expect("bindings.rs can be written");
+        }
+        (fresh, std::fs::read_to_string(&path).expect("bindings.rs exists"))
+    })
+}
+
 #[test]
 fn bindings_match_the_header() {
-    let blesses = std::env::var_os("NORM_BLESS").is_some();
-    let Some(fresh) = generate() else {
-        assert!(
-            !blesses,
-            "NORM_BLESS=1 needs libclang (Debian: libclang-dev) to write bindings.rs"
-        );
+    let (Some(fresh), committed) = bindings() else {
         println!("no libclang here: not compared");
         return;
     };
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bindings.rs");
-    if blesses {
-        std::fs::write(&path, &fresh).expect("bindings.rs can be written");
-    }
-    let committed = std::fs::read_to_string(&path).expect("bindings.rs exists");
     let flat = |s: &str| s.split_whitespace().collect::<String>();
     assert_eq!(
-        flat(&committed),
-        flat(&fresh),
+        flat(committed),
+        flat(fresh),
         "norm.h changed: run NORM_BLESS=1 cargo test -p norm-sys"
     );
 }
@@ -74,7 +80,7 @@ fn own_values_are_listed() {
         Some((i64::from_str_radix(value, 16).ok()?, words.next()?))
     });
     let listed: BTreeSet<(i64, &str)> = entries.collect();
-    let values = own_values(include_str!("../src/bindings.rs"));
+    let values = own_values(&bindings().1);
     assert!(values.len() > 75, "{values:?}");
     let missing: Vec<_> = values.difference(&listed).collect();
     assert!(missing.is_empty(), "add these values to the table in norm_own.h: {missing:x?}");

@@ -38,7 +38,7 @@ impl Kind {
         }
     }
 
-    /// [`bound`](Kind::bound) of each element. Missing terms count as 0.
+    /// [`bound`](Kind::bound) of each element. Only a kind whose bound does not depend on terms may have none.
     pub(super) fn bounds(self, want: &[f64], terms: &[f64], bounds: &mut [f64]) {
         match (self, terms) {
             (Kind::Chain | Kind::Rounded, terms) => bounds.copy_from_slice(terms),
