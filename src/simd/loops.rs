@@ -246,29 +246,19 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
     // SAFETY: guaranteed by the caller.
     unsafe {
         let mut chains: [Chain<S, K>; R] = zeroed();
-        macro_rules! vector {
-            ($v:expr) => {
-                let at = i + $v * LANES;
-                unroll!(r in R, {
-                    let (terms, sum) = (terms[r].terms(at, Full), &mut running[r].terms);
-                    if $v == 0 {
-                        chains[r] = terms.start::<T>(sum);
-                    } else {
-                        terms.add::<T>(&mut chains[r], sum);
-                    }
-                });
-                if M::UNROLL != CHAIN {
-                    op.apply(at, Full);
+        // A loop that the optimizer may leave: operations with post-operations are loops themselves.
+        for v in 0..CHAIN {
+            let at = i + v * LANES;
+            unroll!(r in R, {
+                let (terms, sum) = (terms[r].terms(at, Full), &mut running[r].terms);
+                if v == 0 {
+                    chains[r] = terms.start::<T>(sum);
+                } else {
+                    terms.add::<T>(&mut chains[r], sum);
                 }
-            };
-        }
-        if S::UNROLLS {
-            unroll!(v in CHAIN, {
-                vector!(v);
             });
-        } else {
-            for v in 0..CHAIN {
-                vector!(v);
+            if M::UNROLL != CHAIN {
+                op.apply(at, Full);
             }
         }
         if M::UNROLL == CHAIN {
