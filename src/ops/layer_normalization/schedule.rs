@@ -63,7 +63,8 @@ pub(super) struct LongRows {
     large_second: bool,
     f32_to_bf16: bool,
     to_bf16: bool,
-    f32_only: bool,
+    /// Whether src and dst are f32 and there are no post-operations.
+    plain_f32: bool,
     /// Whether an element of dst is larger than one of src.
     widens: bool,
     /// Whether the statistics are computed, over whole rows that are one block.
@@ -83,12 +84,12 @@ pub(super) struct LongRows {
 
 impl LongRows {
     /// For rows of `cols` columns of the types of src and dst. `whole` is whether the statistics are computed, and over
-    /// whole rows.
+    /// whole rows; `plain`, whether there are no post-operations.
     pub(super) fn new(
         level: Level,
         cols: usize,
         [src, dst]: [DataType; 2],
-        (rms, whole): (bool, bool),
+        (rms, whole, plain): (bool, bool, bool),
     ) -> Self {
         let caches = Caches::get();
         let bytes = |data_type: DataType| cols.saturating_mul(data_type.size());
@@ -99,7 +100,7 @@ impl LongRows {
             large_second: caches.has_large_second(),
             f32_to_bf16: (src, dst) == (DataType::F32, DataType::Bf16),
             to_bf16: dst == DataType::Bf16,
-            f32_only: (src, dst) == (DataType::F32, DataType::F32),
+            plain_f32: plain && (src, dst) == (DataType::F32, DataType::F32),
             widens: dst.size() > src.size(),
             one_sweep: whole && cols <= BLOCK,
             longest,
@@ -184,7 +185,7 @@ impl Pipelining {
         // Stores of bf16 are batched, and with two rows at once there are fewer vectors to batch.
         let batched = rows.to_bf16 && overlapped;
         // From a slow shared cache, pairs of f32 rows took 0.87 to 0.96 of the time; of bf16, up to 1.05.
-        let near = resident || rows.large_second && rows.f32_only && !schedule.streams;
+        let near = resident || rows.large_second && rows.plain_f32 && !schedule.streams;
         let pairs = rows.many_registers && !(rows.rms || batched || rows.uneven) && near;
         let rows_at_once = if pairs { 2 } else { 1 };
         let depth = if overlapped && rows.in_cache < 3 * rows_at_once {
