@@ -20,7 +20,7 @@ const LONGEST_RMS_OVERLAPPED_LARGE_SECOND: usize = 16 * 1024;
 const LONGEST_OVERLAPPED_NOT_RESIDENT: usize = 20 * 1024;
 /// The shortest rows, in bytes, that are not stored in pairs unless they are whole cache lines. The stores of one of the
 /// two then cross lines, and may make loads of the other wait (4K aliasing): one by one, rows of 1000 to 5000 f32 took
-/// 0.7 to 0.95 of the time on a Sapphire Rapids, and rows of 500 to 700, 1.05 to 1.25.
+/// 0.78 to 1.0 of the time on a Sapphire Rapids, and rows of 500 to 700, more than in pairs.
 const SHORTEST_UNEVEN: usize = 3584;
 /// The limit for f32 to bf16, wherever the tensors are.
 const LONGEST_F32_TO_BF16_OVERLAPPED: usize = 8 * 1024;
