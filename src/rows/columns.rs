@@ -107,16 +107,20 @@ impl ColumnSums {
     /// Adds the chains to the sums and starts new ones.
     ///
     /// # Safety
-    /// The sums have `cols` columns and belong to this thread, and the CPU supports the instruction set of `S`.
+    /// The sums are those of [`new`](Self::new), have `cols` columns and belong to this thread, and the CPU supports the
+    /// instruction set of `S`.
     #[inline(always)]
     pub(crate) unsafe fn end_chains<S: Simd>(&self, cols: usize) {
-        let both = [(self.diff_scale, self.scale_chain), (self.diff_shift, self.shift_chain)];
-        for (sums, chain) in both {
-            if !sums.is_null() {
-                // SAFETY: guaranteed by the caller.
-                unsafe { map::<S, _>(cols, &EndChain { sums, chain }) };
-            }
-        }
+        // The sums of diff_scale and diff_shift are adjacent, and so are their chains.
+        let count =
+            usize::from(!self.diff_scale.is_null()) + usize::from(!self.diff_shift.is_null());
+        let (sums, chain) = if self.diff_scale.is_null() {
+            (self.diff_shift, self.shift_chain)
+        } else {
+            (self.diff_scale, self.scale_chain)
+        };
+        // SAFETY: guaranteed by the caller.
+        unsafe { map::<S, _>(count * cols, &EndChain { sums, chain }) };
     }
 }
 

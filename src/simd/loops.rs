@@ -310,11 +310,19 @@ impl<S: Simd, const K: usize> Running<S, K> {
         unsafe {
             terms.begin(i, len);
             let mut chains: [Chain<S, K>; CHAINS] = zeroed();
-            let mut at = i;
-            for chain in &mut chains {
+            let (mut c, mut at) = (0, i);
+            // The number of iterations is not a constant, so the loop stays a loop: a kernel has several of them.
+            while at < i + len {
                 let end = (at + CHAIN * LANES).min(i + len);
-                partial_chain::<S, K, T>(at, end, terms, chain, &mut self.terms);
-                at = end;
+                let mut chain = Chain::zero();
+                partial_chain::<S, K, T>(at, end, terms, &mut chain, &mut self.terms);
+                match c {
+                    0 => chains[0] = chain,
+                    1 => chains[1] = chain,
+                    2 => chains[2] = chain,
+                    _ => chains[3] = chain,
+                }
+                (c, at) = (c + 1, end);
             }
             self.add_group::<T>(&join_chains::<S, K, T>(&chains));
         }

@@ -445,11 +445,27 @@ pub(crate) trait LanesOfRows<S: Simd> {
     unsafe fn lanes(&self, row: usize) -> S::F64x16;
 }
 
-/// Vectors that were computed before.
-impl<S: Simd> LanesOfRows<S> for [MaybeUninit<S::F64x16>; LANES] {
+/// A vector for each of 16 rows, computed before.
+#[repr(align(64))]
+pub(crate) struct LaneSums([MaybeUninit<[f64; LANES]>; LANES]);
+
+impl LaneSums {
+    /// Uninitialized, because zeroing all would take as long as a row. Each is written before it is read.
+    pub(crate) const NONE: Self = Self([const { MaybeUninit::uninit() }; LANES]);
+
+    /// # Safety
+    /// The instruction set of `S` is available.
+    #[inline(always)]
+    pub(crate) unsafe fn set<S: Simd>(&mut self, row: usize, sums: S::F64x16) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { S::wide_store(self.0[row].as_mut_ptr().cast(), sums) }
+    }
+}
+
+impl<S: Simd> LanesOfRows<S> for LaneSums {
     #[inline(always)]
     unsafe fn lanes(&self, row: usize) -> S::F64x16 {
-        // SAFETY: it was made.
-        unsafe { self[row].assume_init() }
+        // SAFETY: guaranteed by the caller; the row was written.
+        unsafe { S::wide_load(self.0[row].as_ptr().cast()) }
     }
 }

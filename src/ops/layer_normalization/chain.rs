@@ -8,11 +8,10 @@ use super::types::KernelTypes;
 use crate::rows::CHAIN_ROWS;
 use crate::rows::row_lanes::{RowLanes, Sixteen, given_in_range, slopes};
 use crate::simd::{
-    Bf16, Element, F16, F32, Full, GROUP, LANES, LanesOfRows, Level, Simd, entry_points, lane_sums,
-    zeroed,
+    Bf16, Element, F16, F32, Full, GROUP, LANES, LaneSums, LanesOfRows, Level, Simd, entry_points,
+    lane_sums, zeroed,
 };
 use crate::tensor::DataType;
-use std::mem::MaybeUninit;
 
 /// The rows of a chain, with the scalars that their sums need.
 struct Rows<'a, Src, Dd> {
@@ -133,19 +132,18 @@ unsafe fn sums_of_any<S: Simd, Src: Element, Dd: Element, const MODE: u8, const 
     rows: &Rows<'_, Src, Dd>,
     cols: usize,
 ) -> [S::F64x16; 2] {
-    let mut sums_d = [const { MaybeUninit::uninit() }; CHAIN_ROWS];
-    let mut sums_d_xhat = [const { MaybeUninit::uninit() }; CHAIN_ROWS];
+    let (mut sums_d, mut sums_d_xhat) = (LaneSums::NONE, LaneSums::NONE);
     // SAFETY: guaranteed by the caller.
     unsafe {
         for i in 0..CHAIN_ROWS {
             let row = rows.row::<S, MODE, PARAMS>(i);
             if MODE == LAYER {
                 let [d, d_xhat] = lane_sums::<S, 2, _>(cols, &row).products;
-                sums_d[i].write(d);
-                sums_d_xhat[i].write(d_xhat);
+                sums_d.set::<S>(i, d);
+                sums_d_xhat.set::<S>(i, d_xhat);
             } else {
                 let [d_xhat] = lane_sums::<S, 1, _>(cols, &row).products;
-                sums_d_xhat[i].write(d_xhat);
+                sums_d_xhat.set::<S>(i, d_xhat);
             }
         }
         let d = if MODE == LAYER { S::wide_sums(&sums_d) } else { S::wide_zero() };

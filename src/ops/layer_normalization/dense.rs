@@ -91,7 +91,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         unsafe {
             let mut ring: [Scalars; RING] = zeroed();
             let (first_src, first_dst) = (self.src(first), self.dst(first));
-            let non_temporal = self.non_temporal(first, dst_step);
+            let non_temporal = self.non_temporal(first_dst, dst_step);
             // The hardware prefetches rows of up to a cache line well enough.
             let far = job.streams
                 || RMS && !job.schedule.resident && src_step <= LONGEST_DENSE_PREFETCHED;

@@ -14,7 +14,7 @@ use crate::primitive::normalization::Flags;
 use crate::rows::row_lanes::Normalizers;
 use crate::rows::statistics::Statistics;
 use crate::simd::{
-    Bf16, Byte, Element, F16, F32, HalfAsF32, Level, Simd, WithPostOps, entry_points, fold,
+    Bf16, Byte, Element, F16, F32, HalfAsF32, Level, Simd, Sums, WithPostOps, entry_points, fold,
     fold_beside, map, map_and_fold, unroll, zeroed,
 };
 use crate::tensor::DataType;
@@ -38,23 +38,23 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         self.job.src.wrapping_add(self.job.src_rows.offset(row) * self.src_type.size())
     }
 
+    /// The moments of the row at an address.
     #[inline(always)]
-    unsafe fn moments<S: Simd>(&self, row: usize) -> Moments<Src, Dst, RMS> {
-        unsafe { Moments::new::<S>(self.src_type, self.src(row), self.job.stat_cols) }
+    unsafe fn moments<S: Simd>(&self, src: *const u8) -> Moments<Src, Dst, RMS> {
+        unsafe { Moments::new::<S>(self.src_type, src, self.job.stat_cols) }
     }
 
     /// Computes the statistics of a row; `None` if the row needs a second pass or f64.
     #[inline(always)]
     unsafe fn prepare<S: Simd>(&self, row: usize) -> Option<Row> {
         let job = self.job;
+        let (src, dst) = (self.src(row), self.dst(row));
         unsafe {
             let found = if job.statistics == StatisticsUse::Given {
                 job.given(row)?
             } else {
-                let moments = self.moments::<S>(row);
-                let late = job.pipelining.fetches_late
-                    && job.streams
-                    && self.dst_type.streams(self.dst(row));
+                let moments = self.moments::<S>(src);
+                let late = job.pipelining.fetches_late && job.streams && self.dst_type.streams(dst);
                 let sums = if job.prefetches && !late {
                     // This sweep leaves memory bandwidth for prefetching the next row.
                     let prefetch = Prefetch { row: self.src(row + 1), size: self.src_type.size() };
@@ -64,19 +64,41 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 };
                 moments.statistics(job.stat_cols, &sums)?
             };
-            Some(self.row(row, &found))
+            Some(self.row(row, (src, dst), &found))
         }
+    }
+
+    /// Adds `count` summed rows from `next` on to the pending ones, up to a row that needs a second pass or f64. Returns
+    /// how many it added.
+    #[inline(always)]
+    unsafe fn add(
+        &self,
+        pending: &mut Pending,
+        next: usize,
+        summed: &[Summed<Src, Dst, RMS>; 2],
+        count: usize,
+    ) -> usize {
+        let mut added = 0;
+        // A loop, so that a kernel has the scalar code of a row once.
+        while added < count {
+            let Summed { moments, sums } = &summed[added];
+            let Some(found) = moments.statistics(self.job.cols, sums) else { break };
+            let (src, dst) = (moments.src, self.dst(next + added));
+            pending.add(unsafe { self.row(next + added, (src, dst), &found) });
+            added += 1;
+        }
+        added
     }
 
     /// The scalars for storing a row. Stores its statistics if they are outputs.
     #[inline(always)]
-    unsafe fn row(&self, row: usize, found: &Statistics) -> Row {
+    unsafe fn row(&self, row: usize, (src, dst): (*const u8, *mut u8), found: &Statistics) -> Row {
         let job = self.job;
         unsafe {
             job.write(row, found);
             let Normalizers { high, low, r } =
                 Normalizers::<f64>::new::<RMS>(found.mean, found.variance, job.epsilon);
-            Row { src: self.src(row), dst: self.dst(row), high, low, r }
+            Row { src, dst, high, low, r }
         }
     }
 
@@ -110,53 +132,59 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
-    /// Stores a row non-temporally and prefetches `next`.
+    /// Stores the first pending row non-temporally and prefetches `next`.
     #[inline(always)]
-    unsafe fn write_non_temporal<S: Simd>(&self, row: Row, next: usize) {
+    unsafe fn write_non_temporal<S: Simd>(&self, pending: &mut Pending, next: *const u8) {
         unsafe {
-            let normalize = self.normalize::<S, 1>([RowParams::new(&row)]);
+            let normalize = self.normalize_pending::<S, 1>(pending);
             let fetched =
                 !self.job.pipelining.fetches_late && self.job.statistics != StatisticsUse::Given;
-            let next = if fetched { std::ptr::null() } else { self.src(next) };
+            let next = if fetched { std::ptr::null() } else { next };
             map::<S, _>(self.job.cols, &Stream { normalize, non_temporal: true, next });
         }
     }
 
-    /// Stores the first pending row and meanwhile sums the statistics of row `next`, which follows the pending ones.
-    /// Returns 0 if that row needs a second pass or f64, else 1.
+    /// Stores the first pending row and meanwhile sums the row at the first address.
     #[inline(always)]
-    unsafe fn write_one_and_fold<S: Simd>(&self, pending: &mut Pending, next: usize) -> usize {
+    unsafe fn write_and_sum<S: Simd>(
+        &self,
+        pending: &mut Pending,
+        src: [*const u8; 2],
+    ) -> Summed<Src, Dst, RMS> {
         let job = self.job;
         unsafe {
-            let moments = [self.moments::<S>(next)];
-            let [row] = pending.take();
-            let normalize = self.normalize::<S, 1>([RowParams::new(&row)]);
-            let non_temporal = job.streams && self.dst_type.streams(row.dst);
-            // Where dst is streamed, src comes from memory too, so the row after `next` is prefetched.
-            let far = if job.streams { self.src(next + 1) } else { std::ptr::null() };
-            let op = Stream { normalize, non_temporal, next: far };
-            let [sums] = map_and_fold::<S, 1, 1, _, _>(job.cols, &op, &moments);
-            let Some(found) = moments[0].statistics(job.cols, &sums) else { return 0 };
-            pending.add(self.row(next, &found));
-            1
+            let moments = self.moments::<S>(src[0]);
+            let non_temporal = job.streams && self.dst_type.streams(pending.first().dst);
+            let normalize = self.normalize_pending::<S, 1>(pending);
+            // Where dst is streamed, src comes from memory too, so the row after is prefetched.
+            let next = if job.streams { src[1] } else { std::ptr::null() };
+            let op = Stream { normalize, non_temporal, next };
+            let [sums] = map_and_fold::<S, 1, 1, _, _>(job.cols, &op, &[moments]);
+            Summed { moments, sums }
         }
     }
 
-    /// As [`write_one_and_fold`](Self::write_one_and_fold), for two rows. Returns how many became pending.
+    /// Stores the first two pending rows and meanwhile sums two.
     #[inline(always)]
-    unsafe fn write_two_and_fold<S: Simd>(&self, pending: &mut Pending, next: usize) -> usize {
-        let cols = self.job.cols;
+    unsafe fn write_and_sum_two<S: Simd>(
+        &self,
+        pending: &mut Pending,
+        src: [*const u8; 2],
+    ) -> [Summed<Src, Dst, RMS>; 2] {
         unsafe {
-            let moments = [self.moments::<S>(next), self.moments::<S>(next + 1)];
+            let moments = [self.moments::<S>(src[0]), self.moments::<S>(src[1])];
             let normalize = self.normalize_pending::<S, 2>(pending);
-            let sums = map_and_fold::<S, 1, 2, _, _>(cols, &normalize, &moments);
-            unroll!(r in 2, {
-                let Some(found) = moments[r].statistics(cols, &sums[r]) else { return r };
-                pending.add(self.row(next + r, &found));
-            });
-            2
+            let [a, b] = map_and_fold::<S, 1, 2, _, _>(self.job.cols, &normalize, &moments);
+            [Summed { moments: moments[0], sums: a }, Summed { moments: moments[1], sums: b }]
         }
     }
+}
+
+/// A row with its sums, from which the statistics follow.
+#[derive(Clone, Copy)]
+struct Summed<Src, Dst, const RMS: bool> {
+    moments: Moments<Src, Dst, RMS>,
+    sums: Sums<1>,
 }
 
 /// A queue of rows whose statistics are computed but which are not stored yet.
@@ -209,10 +237,10 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     let Pipelining { overlapped, pairs, depth, .. } = job.pipelining;
     // Constant false without enough registers, so that those loops are not compiled.
     let (overlapped, pairs) = (S::MANY_REGISTERS && overlapped, S::MANY_REGISTERS && !RMS && pairs);
-    let rows_at_once = if pairs { 2 } else { 1 };
     // SAFETY: guaranteed by the caller.
     unsafe {
         let mut pending: Pending = zeroed();
+        let mut summed: [Summed<Src, Dst, RMS>; 2] = zeroed();
         // Rows before `next` are stored or pending; the run stops at `end`.
         let (mut next, mut end) = (first, last);
         loop {
@@ -227,25 +255,28 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
                 pending.add(row);
                 next += 1;
             }
-            let folded = if overlapped && pairs && pending.len >= 2 && next + 2 <= end {
-                kernel.write_two_and_fold::<S>(&mut pending, next)
+            let src = [kernel.src(next), kernel.src(next + 1)];
+            let mut count = 1;
+            if overlapped && pairs && pending.len >= 2 && next + 2 <= end {
+                summed = kernel.write_and_sum_two::<S>(&mut pending, src);
+                count = 2;
             } else if overlapped && !pairs && pending.len >= 1 && next < end {
-                kernel.write_one_and_fold::<S>(&mut pending, next)
-            } else if job.streams && pending.len >= 1 && dst_type.streams(pending.first().dst) {
-                let [row] = pending.take();
-                kernel.write_non_temporal::<S>(row, next);
-                continue;
-            } else if pairs && pending.len >= 2 {
-                map::<S, _>(job.cols, &kernel.normalize_pending::<S, 2>(&mut pending));
-                continue;
-            } else if pending.len >= 1 {
-                map::<S, _>(job.cols, &kernel.normalize_pending::<S, 1>(&mut pending));
-                continue;
-            } else {
+                summed[0] = kernel.write_and_sum::<S>(&mut pending, src);
+            } else if pending.len == 0 {
                 break;
-            };
-            next += folded;
-            if folded < rows_at_once {
+            } else {
+                if job.streams && dst_type.streams(pending.first().dst) {
+                    kernel.write_non_temporal::<S>(&mut pending, src[0]);
+                } else if pairs && pending.len >= 2 {
+                    map::<S, _>(job.cols, &kernel.normalize_pending::<S, 2>(&mut pending));
+                } else {
+                    map::<S, _>(job.cols, &kernel.normalize_pending::<S, 1>(&mut pending));
+                }
+                continue;
+            }
+            let added = kernel.add(&mut pending, next, &summed, count);
+            next += added;
+            if added < count {
                 end = next;
             }
         }

@@ -4,7 +4,7 @@
 use super::schedule::{LongRows, Pipelining, SHORTEST_STRETCH};
 use crate::rows::statistics::{Statistics, mean_in_range, reciprocal, variance_is_usable};
 use crate::rows::{CHAIN_ROWS, ColumnSums, Schedule, Staged};
-use crate::simd::{Factors, FusedPostOps, LANES, read_scalar};
+use crate::simd::{Factors, FusedPostOps, LANES, LaneSums, read_scalar};
 use crate::tensor::{DataType, RowMap};
 
 /// Where the statistics come from, and whether they are outputs.
@@ -167,10 +167,20 @@ impl Forward {
 pub(super) enum ShortRows {
     /// One row at a time, as for long rows.
     None,
-    /// 16 rows at once, by a separate function.
-    Separate(ShortStatistics),
-    /// 16 rows at once, overlapped with storing 16 earlier ones.
-    Overlapped,
+    /// 16 rows at once, by a separate function. With RMS, the kernel may overlap them instead.
+    Separate(ShortStatistics, OverlappedRows),
+    /// 16 rows at once, summed by the kernel while it stores 16 earlier ones.
+    Overlapped(OverlappedRows),
+}
+
+/// What the forward kernel calls before and after it sums [`ROWS_AT_ONCE`] rows: functions, so that each of its many
+/// variants need not contain them.
+#[derive(Clone, Copy)]
+pub(super) struct OverlappedRows {
+    /// Computes the provisional means of rows at an address, with a distance in bytes. Not called with RMS.
+    pub(super) means: unsafe fn(&Forward, *const u8, usize, &mut SumsOfRows),
+    /// As [`ShortStatistics`], from the sums.
+    pub(super) statistics: unsafe fn(&Forward, usize, &SumsOfRows, &mut ShortScalars) -> bool,
 }
 
 /// Short rows computed together, one per lane.
@@ -191,6 +201,19 @@ impl ShortScalars {
 /// Computes the scalars of [`ROWS_AT_ONCE`] rows from an index, `src_step` bytes apart. Returns false if one of them
 /// needs the row-by-row kernel.
 pub(super) type ShortStatistics = unsafe fn(&Forward, usize, usize, &mut ShortScalars) -> bool;
+
+/// The lane sums of rows about their provisional means, for rows of more than [`PROVISIONAL_COLS`](super::row::PROVISIONAL_COLS) elements, or any
+/// with RMS.
+pub(super) struct SumsOfRows {
+    pub(super) provisional: [f32; ROWS_AT_ONCE],
+    pub(super) squares: LaneSums,
+    pub(super) terms: LaneSums,
+}
+
+impl SumsOfRows {
+    pub(super) const NONE: Self =
+        Self { provisional: [0.0; ROWS_AT_ONCE], squares: LaneSums::NONE, terms: LaneSums::NONE };
+}
 
 /// The mean (0 without one) and the variance at an index.
 ///

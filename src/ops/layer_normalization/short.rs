@@ -4,7 +4,9 @@
 //! Rows of up to [`PROVISIONAL_COLS`] elements have their own entries here. The forward kernel sums longer ones while
 //! it stores other rows; this module only computes their scalars.
 
-use super::job::{Forward, ROWS_AT_ONCE, ShortRows, ShortScalars};
+use super::job::{
+    Forward, OverlappedRows, ROWS_AT_ONCE, ShortRows, ShortScalars, ShortStatistics, SumsOfRows,
+};
 use super::row::{
     Moments, PROVISIONAL_COLS, mean_of_terms, provisional_lanes, sums_values_in_f32, value_lanes,
 };
@@ -12,12 +14,11 @@ use super::types::KernelTypes;
 use crate::rows::row_lanes::{Normalizers, RowLanes, Sixteen, per_col_of, variance_about};
 use crate::rows::statistics::Statistics;
 use crate::simd::{
-    Bf16, Byte, Element, F16, F32, GROUP, HalfAsF32, LANES, LanesOfRows, Level, Simd, entry_points,
-    lane_sums, zeroed,
+    Bf16, Byte, Element, F16, F32, GROUP, HalfAsF32, LANES, LaneSums, LanesOfRows, Level, Simd,
+    entry_points, lane_sums, zeroed,
 };
 use crate::tensor::DataType;
 use std::marker::PhantomData;
-use std::mem::MaybeUninit;
 
 /// The longest row, in elements, that this module handles.
 const LONGEST: usize = GROUP;
@@ -161,8 +162,7 @@ unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
     rows: &Rows<Src>,
 ) -> RowMoments<S> {
     let &Rows { element, first_row, step, cols, .. } = rows;
-    // Uninitialized, because zeroing all would take as long as a row. Each is written before it is read.
-    let mut sums = [const { MaybeUninit::uninit() }; ROWS_AT_ONCE];
+    let mut sums = LaneSums::NONE;
     // SAFETY: guaranteed by the caller.
     unsafe {
         let mut provisional: [f32; ROWS_AT_ONCE] = zeroed();
@@ -170,7 +170,7 @@ unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
         if !RMS {
             for r in 0..ROWS_AT_ONCE {
                 let src = first_row.add(r * step);
-                sums[r].write(value_lanes::<S, Src, Dst>(element, src, cols));
+                sums.set::<S>(r, value_lanes::<S, Src, Dst>(element, src, cols));
             }
             mean = per_col_of(Sixteen::<S>(S::wide_sums(&sums)), cols);
             S::store(provisional.as_mut_ptr(), Sixteen::round(mean));
@@ -179,59 +179,21 @@ unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
             let moments =
                 Moments::<Src, Dst, RMS>::about(element, first_row.add(r * step), provisional[r]);
             let [squares] = lane_sums::<S, 1, _>(cols, &moments).products;
-            sums[r].write(squares);
+            sums.set::<S>(r, squares);
         }
         let mean_square = per_col_of(Sixteen(S::wide_sums(&sums)), cols);
         RowMoments { provisional, mean, mean_square }
     }
 }
 
-/// The lane sums of rows about their provisional means, for rows of more than [`PROVISIONAL_COLS`] elements, or any
-/// with RMS.
-pub(super) struct SumsOfRows<S: Simd> {
-    provisional: [f32; ROWS_AT_ONCE],
-    squares: [MaybeUninit<S::F64x16>; ROWS_AT_ONCE],
-    terms: [MaybeUninit<S::F64x16>; ROWS_AT_ONCE],
-}
-
-impl<S: Simd> SumsOfRows<S> {
-    pub(super) const NONE: Self = Self {
-        provisional: [0.0; ROWS_AT_ONCE],
-        squares: [const { MaybeUninit::uninit() }; ROWS_AT_ONCE],
-        terms: [const { MaybeUninit::uninit() }; ROWS_AT_ONCE],
-    };
-
-    /// Starts with rows at `first_row`, `step` bytes apart.
-    ///
-    /// # Safety
-    /// They exist, and the CPU supports the instruction set of `S`.
-    #[inline(always)]
-    pub(super) unsafe fn begin<Src: Element, const RMS: bool>(
-        &mut self,
-        element: Src,
-        first_row: *const u8,
-        step: usize,
-    ) {
-        if RMS {
-            return;
-        }
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            for r in 0..ROWS_AT_ONCE {
-                self.terms[r].write(provisional_lanes::<S, Src>(element, first_row.add(r * step)));
-            }
-            let means = per_col_of(Sixteen::<S>(S::wide_sums(&self.terms)), PROVISIONAL_COLS);
-            S::store(self.provisional.as_mut_ptr(), Sixteen::round(means));
-        }
-    }
-
+impl SumsOfRows {
     /// Sums row `r`.
     ///
     /// # Safety
     /// It has `cols` elements, more than [`PROVISIONAL_COLS`] unless RMS and at most [`LONGEST`], and the CPU supports
     /// the instruction set of `S`.
     #[inline(always)]
-    pub(super) unsafe fn sum<Src: Element, Dst: Element, const RMS: bool>(
+    pub(super) unsafe fn sum<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
         &mut self,
         r: usize,
         (element, row): (Src, *const u8),
@@ -239,36 +201,61 @@ impl<S: Simd> SumsOfRows<S> {
     ) {
         let moments = Moments::<Src, Dst, RMS>::about(element, row, self.provisional[r]);
         // SAFETY: guaranteed by the caller.
-        let sums = unsafe { lane_sums::<S, 1, _>(cols, &moments) };
-        self.squares[r].write(sums.products[0]);
-        if !RMS {
-            self.terms[r].write(sums.terms);
+        unsafe {
+            let sums = lane_sums::<S, 1, _>(cols, &moments);
+            self.squares.set::<S>(r, sums.products[0]);
+            if !RMS {
+                self.terms.set::<S>(r, sums.terms);
+            }
         }
     }
+}
 
-    /// As [`short_statistics`], for rows from `first` that were summed.
-    ///
-    /// # Safety
-    /// As [`short_statistics`].
-    #[inline(always)]
-    pub(super) unsafe fn scalars<Dst: Element, const RMS: bool>(
-        &self,
-        job: &Forward,
-        first: usize,
-        scalars: &mut ShortScalars,
-    ) -> bool {
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            let mut mean = Sixteen(S::wide_zero());
-            if !RMS {
-                let about = Sixteen::widen(S::load(self.provisional.as_ptr()));
-                let terms = Sixteen(S::wide_sums(&self.terms));
-                mean = mean_of_terms::<Sixteen<S>, Dst>(terms, about, job.cols);
-            }
-            let mean_square = per_col_of(Sixteen(S::wide_sums(&self.squares)), job.cols);
-            let found = RowMoments { provisional: self.provisional, mean, mean_square };
-            statistics_of::<S, RMS>(job, first, &found, scalars)
+/// Computes the provisional means of [`ROWS_AT_ONCE`] rows at `first_row`, `step` bytes apart.
+///
+/// # Safety
+/// The rows exist, and the CPU supports the instruction set of `S`.
+#[inline(always)]
+unsafe fn provisional_means<S: Simd, Src: Element>(
+    job: &Forward,
+    first_row: *const u8,
+    step: usize,
+    sums: &mut SumsOfRows,
+) {
+    let element = Src::of(job.src_type);
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        for r in 0..ROWS_AT_ONCE {
+            let lanes = provisional_lanes::<S, Src>(element, first_row.add(r * step));
+            sums.terms.set::<S>(r, lanes);
         }
+        let means = per_col_of(Sixteen::<S>(S::wide_sums(&sums.terms)), PROVISIONAL_COLS);
+        S::store(sums.provisional.as_mut_ptr(), Sixteen::round(means));
+    }
+}
+
+/// As [`short_statistics`], for rows from `first` that were summed.
+///
+/// # Safety
+/// As [`short_statistics`].
+#[inline(always)]
+unsafe fn summed_statistics<S: Simd, Dst: Element, const RMS: bool>(
+    job: &Forward,
+    first: usize,
+    sums: &SumsOfRows,
+    scalars: &mut ShortScalars,
+) -> bool {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let mut mean = Sixteen(S::wide_zero());
+        if !RMS {
+            let about = Sixteen::widen(S::load(sums.provisional.as_ptr()));
+            let terms = Sixteen(S::wide_sums(&sums.terms));
+            mean = mean_of_terms::<Sixteen<S>, Dst>(terms, about, job.cols);
+        }
+        let mean_square = per_col_of(Sixteen(S::wide_sums(&sums.squares)), job.cols);
+        let found = RowMoments { provisional: sums.provisional, mean, mean_square };
+        statistics_of::<S, RMS>(job, first, &found, scalars)
     }
 }
 
@@ -317,18 +304,39 @@ entry_points! {
     ) -> bool;
 }
 
+entry_points! {
+    /// The provisional means of rows that the forward kernel sums, per level.
+    mod means_entries: provisional_means<Src: Element>(
+        job: &Forward, first_row: *const u8, step: usize, sums: &mut SumsOfRows
+    ) -> ();
+}
+
+entry_points! {
+    /// The statistics of rows that the forward kernel summed, per level. Only `Dst::HALF` matters.
+    mod summed_entries: summed_statistics<Dst: Element; const RMS: bool>(
+        job: &Forward, first: usize, sums: &SumsOfRows, scalars: &mut ShortScalars
+    ) -> bool;
+}
+
 /// How the statistics of a problem's short rows are computed.
 pub(super) fn of_rows(level: Level, types: &KernelTypes, rms: bool, cols: usize) -> ShortRows {
-    use DataType::{Bf16 as B, F16 as H, S8, U8};
     if cols > LONGEST || level == Level::Portable || types.double() {
         return ShortRows::None;
     }
+    let Some(overlapped) = overlapped(level, types, rms) else { return ShortRows::None };
     if cols > PROVISIONAL_COLS {
-        return ShortRows::Overlapped;
+        return ShortRows::Overlapped(overlapped);
     }
+    separate(level, types, rms)
+        .map_or(ShortRows::None, |statistics| ShortRows::Separate(statistics, overlapped))
+}
+
+/// The functions for rows of any length up to [`PROVISIONAL_COLS`].
+fn separate(level: Level, types: &KernelTypes, rms: bool) -> Option<ShortStatistics> {
+    use DataType::{Bf16 as B, F16 as H, S8, U8};
     let (src, dst) = (types.src, types.dst);
     // RMS sums no values, so dst does not matter.
-    let entry = match (src.data_type, dst.half && !rms, rms) {
+    match (src.data_type, dst.half && !rms, rms) {
         (B, true, _) => entries::at::<Bf16, F16, false>(level),
         (H, true, _) => entries::at::<F16, F16, false>(level),
         (_, true, _) if src.half => entries::at::<HalfAsF32, F16, false>(level),
@@ -340,6 +348,22 @@ pub(super) fn of_rows(level: Level, types: &KernelTypes, rms: bool, cols: usize)
         (H, false, true) => entries::at::<F16, F32, true>(level),
         (S8 | U8, false, true) => entries::at::<Byte, F32, true>(level),
         (_, false, true) => entries::at::<F32, F32, true>(level),
+    }
+}
+
+/// The functions for rows that the forward kernel sums.
+fn overlapped(level: Level, types: &KernelTypes, rms: bool) -> Option<OverlappedRows> {
+    use DataType::{Bf16 as B, F16 as H, S8, U8};
+    let means = match types.src.data_type {
+        B => means_entries::at::<Bf16>(level),
+        H => means_entries::at::<F16>(level),
+        S8 | U8 => means_entries::at::<Byte>(level),
+        _ => means_entries::at::<F32>(level),
     };
-    entry.map_or(ShortRows::None, ShortRows::Separate)
+    let statistics = match (types.dst.half, rms) {
+        (_, true) => summed_entries::at::<F32, true>(level),
+        (true, false) => summed_entries::at::<F16, false>(level),
+        (false, false) => summed_entries::at::<F32, false>(level),
+    };
+    Some(OverlappedRows { means: means?, statistics: statistics? })
 }

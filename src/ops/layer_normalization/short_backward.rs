@@ -102,7 +102,8 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 self.store_columns::<S, 1, STREAMS>(rows, i);
                 i += LANES;
             }
-            if i < cols {
+            // Streamed rows are whole cache lines.
+            if !STREAMS && i < cols {
                 self.store_tail::<S>(rows, i, cols - i);
             }
         }

@@ -1,13 +1,14 @@
 //! Forward over rows so short that the per-row scalar work would dominate: 16 rows at once.
 
 use super::forward::Kernel;
-use super::job::{ROWS_AT_ONCE, ShortRows, ShortScalars, ShortStatistics};
+use super::job::{
+    OverlappedRows, ROWS_AT_ONCE, ShortRows, ShortScalars, ShortStatistics, SumsOfRows,
+};
 use super::normalize::{RowParams, Stream};
 use super::schedule::{
     LONGEST_SHORT_AHEAD, LONGEST_SHORT_AHEAD_OF_STREAMS, SHORT_PREFETCH_ROWS,
     SHORTEST_SHORT_OVERLAPPED,
 };
-use super::short::SumsOfRows;
 use crate::simd::{Element, Simd, map};
 use crate::tensor::RowMap;
 use std::hint::black_box;
@@ -30,18 +31,18 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         if !S::UNROLLS || last - first < ROWS_AT_ONCE {
             return first;
         }
-        if matches!(job.short, ShortRows::None) {
-            return first;
-        }
         // Opaque, so that the addresses of 16 rows are not computed in advance for long rows.
         let steps = black_box((src_step * self.src_type.size(), dst_step * self.dst_type.size()));
         unsafe {
-            let overlapped = RMS && !job.streams && self.row_bytes() >= SHORTEST_SHORT_OVERLAPPED;
+            let overlaps = RMS && !job.streams && self.row_bytes() >= SHORTEST_SHORT_OVERLAPPED;
             match job.short {
-                ShortRows::Separate(statistics) if !overlapped => {
+                ShortRows::Separate(statistics, _) if !overlaps => {
                     self.separate_rows::<S>(first, last, steps, statistics)
                 }
-                _ => self.overlapped_rows::<S>(first, last, steps),
+                ShortRows::Separate(_, functions) | ShortRows::Overlapped(functions) => {
+                    self.overlapped_rows::<S>(first, last, steps, functions)
+                }
+                ShortRows::None => first,
             }
         }
     }
@@ -54,15 +55,16 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         first: usize,
         last: usize,
         (src_step, dst_step): (usize, usize),
+        functions: OverlappedRows,
     ) -> usize {
         let job = self.job;
         let (cols, src_type) = (job.cols, self.src_type);
-        let mut sums = SumsOfRows::<S>::NONE;
+        let mut sums = SumsOfRows::NONE;
         let mut scalars = ShortScalars::NONE;
         // Rows before `row` are stored. If `ready`, the scalars are those of the 16 rows from `row`.
         let (mut row, mut ready) = (first, false);
         unsafe {
-            let non_temporal = self.non_temporal(row, dst_step);
+            let non_temporal = self.non_temporal(self.dst(row), dst_step);
             let fetched = self.prefetch_bytes();
             loop {
                 let next = if ready { row + ROWS_AT_ONCE } else { row };
@@ -71,13 +73,13 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                     return row;
                 }
                 let (mut src, mut dst, mut summed) = (self.src(row), self.dst(row), self.src(next));
-                if sum {
-                    sums.begin::<Src, RMS>(src_type, summed, src_step);
+                if sum && !RMS {
+                    (functions.means)(job, summed, src_step, &mut sums);
                 }
                 for i in 0..ROWS_AT_ONCE {
                     if sum {
                         prefetch::<S>(summed.wrapping_add(ROWS_AT_ONCE * src_step), fetched);
-                        sums.sum::<Src, Dst, RMS>(i, (src_type, summed), cols);
+                        sums.sum::<S, Src, Dst, RMS>(i, (src_type, summed), cols);
                         summed = summed.wrapping_add(src_step);
                     }
                     if ready {
@@ -91,7 +93,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 if ready {
                     row += ROWS_AT_ONCE;
                 }
-                ready = sum && sums.scalars::<Dst, RMS>(job, next, &mut scalars);
+                ready = sum && (functions.statistics)(job, next, &sums, &mut scalars);
                 if !ready {
                     return row;
                 }
@@ -113,11 +115,11 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         if self.job.streams && bytes > 64 { bytes } else { 0 }
     }
 
-    /// Whether rows from `row` are stored non-temporally.
+    /// Whether rows from the address on are stored non-temporally.
     #[inline(always)]
-    pub(super) fn non_temporal(&self, row: usize, dst_step: usize) -> bool {
+    pub(super) fn non_temporal(&self, dst: *mut u8, dst_step: usize) -> bool {
         let even = self.job.dst_rows.step().is_some() && dst_step.is_multiple_of(64);
-        self.job.streams && even && self.dst_type.streams(self.dst(row))
+        self.job.streams && even && self.dst_type.streams(dst)
     }
 
     /// Computes the scalars of 16 rows as vectors, then stores the rows. For very short rows it computes the scalars of
@@ -169,7 +171,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let job = self.job;
         unsafe {
             let (mut src, mut dst) = (self.src(row), self.dst(row));
-            if self.non_temporal(row, dst_step) {
+            if self.non_temporal(dst, dst_step) {
                 let fetched = self.prefetch_bytes();
                 // One row at a time: non-temporal stores are fastest at consecutive addresses.
                 for i in 0..ROWS_AT_ONCE {

@@ -7,11 +7,10 @@ use super::problem::Norm;
 use crate::rows::statistics::{LARGEST_MEAN_SQUARE, SMALLEST_MEAN_SQUARE, in_range, reciprocal};
 use crate::rows::{halve, plain_fold};
 use crate::simd::{
-    BLOCK, Bf16, Element, F16, F32, Fold, GROUP, LANES, Level, Runtime, Simd, Terms, Width,
-    entry_points, fold, lane_sums, read_scalar, read_wide, write_scalar, write_wide,
+    BLOCK, Bf16, Element, F16, F32, Fold, GROUP, LANES, LaneSums, Level, Runtime, Simd, Terms,
+    Width, entry_points, fold, lane_sums, read_scalar, read_wide, write_scalar, write_wide,
 };
 use crate::tensor::DataType;
-use std::mem::MaybeUninit;
 
 /// Equally spaced heads whose statistics are computed.
 pub(super) struct Heads {
@@ -63,10 +62,13 @@ unsafe fn reciprocals<S: Simd, E: Element>(heads: &Heads, r: *mut f32) -> bool {
         let sums = if heads.cols <= GROUP {
             // Missing heads get a mean square of 1.
             let one = S::wide_splat(heads.cols as f64 / LANES as f64);
-            let mut lanes = [MaybeUninit::<S::F64x16>::new(one); LANES];
+            let mut lanes = LaneSums::NONE;
             for head in 0..heads.count {
                 let sums = lane_sums::<S, 1, _>(heads.cols, &heads.squares::<E>(head));
-                lanes[head] = MaybeUninit::new(sums.products[0]);
+                lanes.set::<S>(head, sums.products[0]);
+            }
+            for head in heads.count..LANES {
+                lanes.set::<S>(head, one);
             }
             S::wide_sums(&lanes)
         } else {
