@@ -1,7 +1,7 @@
 //! Imports in `src/` only go down: `capi -> {ops, cache} -> rows -> primitive -> {simd, tensor, threads}`. Operations
 //! never import each other. Modules of a folder do not import each other in a circle, so that a reader can begin with
-//! one that needs no other; the same holds in `benchdnn/src/`. Every path that begins with `crate::` or `super::`
-//! counts, not only those in `use` lines.
+//! one that needs no other; the same holds in `benchdnn/harness/src/`. Every path that begins with `crate::` or
+//! `super::` counts, not only those in `use` lines.
 
 mod source;
 
@@ -380,7 +380,7 @@ fn imports_go_downwards_only() {
 
 #[test]
 fn modules_do_not_import_in_circles() {
-    for folder in ["src", "benchdnn/src"] {
+    for folder in ["src", "benchdnn/harness/src"] {
         let files = sources(folder);
         let edges: usize =
             graphs(&files).values().flat_map(BTreeMap::values).map(BTreeSet::len).sum();

@@ -1,4 +1,4 @@
-//! Imports inside `benchdnn/src` go down only, and no driver imports another.
+//! Imports inside `benchdnn/harness/src` go down only, and no driver imports another.
 //!
 //! Every path that begins with `crate::` counts, not only those in `use` lines. Paths inside a
 //! module (`super::`) are free, but a driver must not leave its folder.
@@ -139,7 +139,7 @@ fn read(folder: &Path, root: &Path, files: &mut BTreeMap<PathBuf, String>) {
 }
 
 fn sources() -> BTreeMap<PathBuf, String> {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("harness/src");
     let mut files = BTreeMap::new();
     read(&src, &src, &mut files);
     files

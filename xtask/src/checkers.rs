@@ -92,7 +92,7 @@ pub(crate) fn miri(arguments: &[String]) -> Vec<Step> {
 pub(crate) fn mutants(arguments: &[String]) -> Vec<Step> {
     let oracle = arguments.first().is_some_and(|part| part == "oracle");
     let (package, files) = if oracle {
-        ("benchdnn", "benchdnn/src/oracle/**/*.rs")
+        ("benchdnn", "benchdnn/harness/src/oracle/**/*.rs")
     } else {
         ("libnorm", "src/ops/**/*.rs")
     };

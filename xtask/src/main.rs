@@ -24,7 +24,7 @@ Usage: cargo xtask TASK [ARGUMENTS]
   soak [SECONDS [THREADS]]
           Random calls for 10 minutes; memory must stay flat
   mutants ops|oracle [ARGUMENTS]
-          cargo mutants on src/ops or benchdnn/src/oracle; --list shows them, --shard 0/20 runs a part
+          cargo mutants on src/ops or benchdnn/harness/src/oracle; --list shows them, --shard 0/20 runs a part
   bless   Regenerate every recorded file: Rust declarations, symbol lists, instruction counts, code size,
           and what `reference` writes
   reference

@@ -35,7 +35,6 @@ pub(crate) use wanted::hint;
 pub use wanted::{TensorRequest, Wanted};
 
 use crate::executor::{Control, Explainable, Prepared, Refusal, RefusalKind};
-use norm as _;
 use std::any::Any;
 use std::fmt;
 use std::rc::Rc;

@@ -458,7 +458,7 @@ mod tests {
 
     #[test]
     fn every_entry_is_documented() {
-        let text = include_str!("../../docs/benchdnn.md");
+        let text = include_str!("../../../docs/benchdnn.md");
         let columns = line("csv", &performance()).0.replace(',', ", ");
         let unwrapped = text.replace('\n', " ");
         assert!(unwrapped.contains(&format!("`{columns}`")), "{columns}");
