@@ -12,10 +12,9 @@ or store 64-byte vectors, as natural loops of the control flow graph. A loop's c
 bytes that its fastest pointer advances, so unrolling does not change it; the number of spilled vectors
 (accesses through the stack pointer) follows after a plus sign. Every block of a loop counts once, even if it is
 rarely executed. How often the compiler repeats a loop for the values of a flag, and how it arranges the long loops
-of rare types and strides, varies with changes elsewhere in the library. So three loops are recorded and compared:
-the shortest, the one at the first quartile and the median. A kernel fails if one of them exceeds its recorded
-count by more than the tolerance or spills more. Look at the loop then, and record the new count if the change is
-intended.
+of rare types and strides, varies with changes elsewhere in the library. So the four shortest loops with different
+counts are recorded and compared. A kernel fails if one of them exceeds its recorded count by more than the tolerance
+or spills more. Look at the loop then, and record the new count if the change is intended.
 The symbols of a build in this workspace contain the types that a kernel is compiled for. Counts depend on the
 compiler; the recorded ones are from the toolchain in rust-toolchain.toml. --cycles predicts cycles per 64 bytes
 with llvm-mca, which models the ports of a processor and assumes that every load hits the first-level cache.
@@ -35,6 +34,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RECORD = ROOT / "scripts" / "loop_instructions.csv"
 # How far a loop may exceed its record: a share, and instructions per 64 bytes. One more per vector is at least 1.
 SHARE, SLACK = 0.1, 0.25
+# How many loops of a kernel are compared.
+COMPARED = 4
 VECTOR = 64
 # A kernel's module, below src/ops/ or src/, and its type and const parameters.
 NORMALIZATION = [
@@ -245,8 +246,9 @@ def cycles(processor, per_vector, instructions):
 
 
 def compared(loops):
-    """The loops of a kernel that are compared."""
-    return [loops[int(part * len(loops))] for part in (0, 0.25, 0.5)]
+    """The loops of a kernel that are compared, the shortest with different counts."""
+    different = {f"{value:.2f}": (value, spills) for value, spills in reversed(loops)}
+    return sorted(different.values())[:COMPARED]
 
 
 def shown(loops):
@@ -309,7 +311,7 @@ def main():
     if arguments.bless:
         with RECORD.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
-            columns = "instructions per 64 bytes + spills of the shortest loop, the first quarter, the median"
+            columns = "instructions per 64 bytes + spills of the shortest loops"
             writer.writerow(["kernel", "made for", columns])
             for kernel, loops in counted.items():
                 writer.writerow([*kernel, shown(compared(loops))])
