@@ -125,6 +125,8 @@ unsafe fn xhat<S: Simd, const MODE: u8>(x: S::F32x16, mean: S::F32x16, r: S::F32
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<S, 1>
     for RowSums<S, Src, Dd, MODE, PARAMS>
 {
+    const LONG: bool = Src::HALF && Dd::HALF;
+
     #[inline(always)]
     unsafe fn terms<W: Width>(&self, i: usize, width: W) -> Terms<S, 1> {
         // SAFETY: guaranteed by the caller.
