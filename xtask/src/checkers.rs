@@ -92,7 +92,7 @@ pub(crate) fn miri(arguments: &[String]) -> Vec<Step> {
 pub(crate) fn mutants(arguments: &[String]) -> Vec<Step> {
     let oracle = arguments.first().is_some_and(|part| part == "oracle");
     let (package, files) = if oracle {
-        ("benchdnn", "benchdnn/harness/src/oracle/**/*.rs")
+        ("benchdnn-harness", "benchdnn/harness/src/oracle/**/*.rs")
     } else {
         ("libnorm", "src/ops/**/*.rs")
     };
@@ -104,7 +104,12 @@ pub(crate) fn mutants(arguments: &[String]) -> Vec<Step> {
     let mut run =
         Step::new(&format!("cargo mutants --output target/mutants -p {package} -f {files}"));
     // Arguments of every cargo command, so that the other tests are not even compiled.
-    run.words.extend(oracle.then(|| "--cargo-arg=--lib".to_owned()));
+    if oracle {
+        // The tests in its modules, and those of the program.
+        run.words.extend(
+            ["--test-package=benchdnn-harness,benchdnn", "--cargo-arg=--lib"].map(String::from),
+        );
+    }
     let chosen = tests.iter().flat_map(|test| ["--test", test]);
     run.words.extend(chosen.map(|word| format!("--cargo-arg={word}")));
     run.words.extend_from_slice(arguments.get(1..).unwrap_or_default());
