@@ -125,6 +125,7 @@ unsafe fn xhat<S: Simd, const MODE: u8>(x: S::F32x16, mean: S::F32x16, r: S::F32
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<S, 1>
     for RowSums<S, Src, Dd, MODE, PARAMS>
 {
+    // Without the loop, the compiler loads 16-bit rows of all chains at once and runs out of registers.
     const LONG: bool = Src::HALF && Dd::HALF;
 
     #[inline(always)]
