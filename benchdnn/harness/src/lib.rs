@@ -6,7 +6,8 @@
 //! it on a library, [`harness`] runs them all and [`report`] prints. Nothing here uses the library's
 //! own code: [`library`] calls the C functions.
 //!
-//! Imports go down only, and no driver imports another: `tests/layering.rs` has the order.
+//! Imports go down only, and no driver imports another: `benchdnn/tests/layering.rs` has the
+//! order.
 
 #[cfg(test)]
 use norm as _;

@@ -202,8 +202,8 @@ impl ShortScalars {
 /// needs the row-by-row kernel.
 pub(super) type ShortStatistics = unsafe fn(&Forward, usize, usize, &mut ShortScalars) -> bool;
 
-/// The lane sums of rows about their provisional means, for rows of more than [`PROVISIONAL_COLS`](super::row::PROVISIONAL_COLS) elements, or any
-/// with RMS.
+/// The lane sums of rows about their provisional means, for rows of more than
+/// [`PROVISIONAL_COLS`](super::row::PROVISIONAL_COLS) elements, or any with RMS.
 pub(super) struct SumsOfRows {
     pub(super) provisional: [f32; ROWS_AT_ONCE],
     pub(super) squares: LaneSums,
