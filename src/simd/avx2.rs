@@ -1,6 +1,6 @@
 //! AVX2 with FMA and F16C: the 16 lanes are in two registers.
 
-use super::{Bf16Rounding, LANES, LanesOfRows, Level, Quad, Simd, operations, unroll};
+use super::{Bf16Rounding, LANES, Level, Simd, operations, unroll};
 use std::arch::x86_64::*;
 
 mod bf16;
@@ -35,23 +35,6 @@ macro_rules! on_wide_bits {
         }
         out
     }};
-}
-
-/// The lane sums of rows `first` to `first + 3`.
-///
-/// # Safety
-/// AVX2, and the rows exist.
-#[inline(always)]
-unsafe fn four_sums<T: LanesOfRows<Avx2>>(rows: &T, first: usize) -> __m256d {
-    // SAFETY: the caller's.
-    unsafe {
-        Quad::sums([
-            Avx2::wide_quarter(rows.lanes(first)),
-            Avx2::wide_quarter(rows.lanes(first + 1)),
-            Avx2::wide_quarter(rows.lanes(first + 2)),
-            Avx2::wide_quarter(rows.lanes(first + 3)),
-        ])
-    }
 }
 
 // SAFETY of every block below: the trait's contract gives the instruction set and the addresses.
@@ -396,10 +379,6 @@ impl Simd for Avx2 {
             all = _mm256_and_pd(all, _mm256_cmp_pd::<_CMP_LE_OQ>(v, high));
         }
         _mm256_movemask_pd(all) == 0b1111
-    }
-    #[inline(always)]
-    unsafe fn wide_sums<T: LanesOfRows<Self>>(rows: &T) -> Self::F64x16 {
-        unsafe { [four_sums(rows, 0), four_sums(rows, 4), four_sums(rows, 8), four_sums(rows, 12)] }
     }
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]

@@ -1,7 +1,7 @@
 //! AVX-512 (F, BW, DQ, VL): the 16 lanes are in one register.
 
 use super::bf16_pair::two_to_bf16;
-use super::{Bf16Rounding, LanesOfRows, Level, Simd, operations, unroll};
+use super::{Bf16Rounding, FOUR, Level, Simd, operations, unroll};
 use std::arch::x86_64::*;
 
 /// AVX-512 F, BW, DQ and VL, with AVX2's FMA and F16C.
@@ -32,34 +32,22 @@ fn first_wide(n: usize) -> (__mmask8, __mmask8) {
     (mask as u8, (mask >> 8) as u8)
 }
 
-/// The lane sums of rows `first` to `first + 7`, halves first as in `wide_sum`, all at once: each step combines the
-/// remaining halves of two vectors into one. Unrolled by hand, so that nothing goes through memory.
+/// The sums of eight rows of four lanes, halves first as in `wide_sum`: each step combines the remaining halves of two
+/// vectors into one.
 ///
 /// # Safety
-/// AVX-512 F, and the rows exist.
-#[inline(always)]
-unsafe fn eight_sums<T: LanesOfRows<Avx512>>(rows: &T, first: usize) -> __m512d {
+/// The rows exist.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
+unsafe fn eight_sums(rows: *const f64) -> __m512d {
+    // Rows that are not neighbours: the compiler would load two at once, which waits until both are in the cache.
     // SAFETY: the caller's.
     unsafe {
-        let low = two_rows(two_sums(rows, first), two_sums(rows, first + 2));
-        let high = two_rows(two_sums(rows, first + 4), two_sums(rows, first + 6));
+        let row = |r: usize| _mm256_loadu_pd(rows.add(r * FOUR));
+        let two = |r: usize| _mm512_insertf64x4::<1>(_mm512_castpd256_pd512(row(r)), row(r + 4));
+        let (low, high) = (two_rows(two(0), two(1)), two_rows(two(2), two(3)));
         let sums = _mm512_add_pd(_mm512_unpacklo_pd(low, high), _mm512_unpackhi_pd(low, high));
-        _mm512_permutexvar_pd(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), sums)
-    }
-}
-
-/// Four lanes of each of two rows.
-///
-/// # Safety
-/// As [`eight_sums`].
-#[inline(always)]
-unsafe fn two_sums<T: LanesOfRows<Avx512>>(rows: &T, first: usize) -> __m512d {
-    // SAFETY: the caller's.
-    unsafe {
-        let (a, b) = (rows.lanes(first), rows.lanes(first + 1));
-        let (a, b) = (_mm512_add_pd(a.0, a.1), _mm512_add_pd(b.0, b.1));
-        let low = _mm512_shuffle_f64x2::<0b01_00_01_00>(a, b);
-        _mm512_add_pd(low, _mm512_shuffle_f64x2::<0b11_10_11_10>(a, b))
+        _mm512_permutexvar_pd(_mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7), sums)
     }
 }
 
@@ -373,9 +361,18 @@ impl Simd for Avx512 {
         all = _mm512_mask_cmp_pd_mask::<_CMP_GE_OQ>(all, v.1, low);
         _mm512_mask_cmp_pd_mask::<_CMP_LE_OQ>(all, v.1, high) == 0xff
     }
-    #[inline(always)]
-    unsafe fn wide_sums<T: LanesOfRows<Self>>(rows: &T) -> Self::F64x16 {
-        unsafe { (eight_sums(rows, 0), eight_sums(rows, 8)) }
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
+    unsafe fn store_quarters(p: *mut f64, [a, b]: [Self::F64x16; 2]) {
+        let (a, b) = (_mm512_add_pd(a.0, a.1), _mm512_add_pd(b.0, b.1));
+        let low = _mm512_shuffle_f64x2::<0b01_00_01_00>(a, b);
+        let sums = _mm512_add_pd(low, _mm512_shuffle_f64x2::<0b11_10_11_10>(a, b));
+        unsafe { _mm512_store_pd(p, sums) }
+    }
+    #[inline]
+    #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
+    unsafe fn sums_of_quarters(rows: *const f64) -> Self::F64x16 {
+        unsafe { (eight_sums(rows), eight_sums(rows.add(8 * FOUR))) }
     }
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]

@@ -20,6 +20,7 @@ mod element;
 mod entries;
 mod fenv;
 mod fused;
+mod lane_sums;
 pub(crate) mod lanes;
 mod levels;
 mod loops;
@@ -45,6 +46,7 @@ pub(crate) use element::{Bf16, Bf16InTurn, Element, F16, F32, HalfAsF32};
 pub(crate) use entries::entry_points;
 pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use fused::{Factors, FusedOp, FusedPostOps};
+pub(crate) use lane_sums::LaneSums;
 pub(crate) use levels::{Level, converts_bf16};
 pub(crate) use loops::{
     BLOCK, CHAIN, GROUP, Map, add_wide, fold, fold_beside, lane_sums, map, map_and_fold,
@@ -59,8 +61,6 @@ pub(crate) use unroll::{unroll, zeroed};
 pub(crate) use wide_element::{AnyWide, F64, Number, WideElement, narrow_to_odd};
 pub(crate) use width::{First, Full, UpTo, Width, rounded};
 pub(crate) use with_post_ops::WithPostOps;
-
-use std::mem::MaybeUninit;
 
 /// Lanes of a vector.
 pub(crate) const LANES: usize = 16;
@@ -424,48 +424,34 @@ pub(crate) trait Simd: Copy + 'static {
     /// The first two steps of [`wide_sum`](Simd::wide_sum): `(i) + (i + 8)`, then `(i) + (i + 4)`. [`Quad::sums`] does
     /// the rest.
     unsafe fn wide_quarter(v: Self::F64x16) -> Self::F64x4;
-    /// Lane `i` is the [`wide_sum`](Simd::wide_sum) of row `i`.
+    /// Stores the [`wide_quarter`](Simd::wide_quarter)s of two vectors. `p` is a multiple of 64 bytes.
     #[inline(always)]
-    unsafe fn wide_sums<T: LanesOfRows<Self>>(rows: &T) -> Self::F64x16 {
+    unsafe fn store_quarters(p: *mut f64, [a, b]: [Self::F64x16; 2]) {
+        // SAFETY: the caller's.
+        unsafe {
+            Self::F64x4::store(p, Self::wide_quarter(a));
+            Self::F64x4::store(p.add(FOUR), Self::wide_quarter(b));
+        }
+    }
+    /// Lane `i` is the sum of the four lanes of row `i`, added as in [`Quad::sums`]. `rows` are 16, at a multiple of 64
+    /// bytes.
+    #[inline(always)]
+    unsafe fn sums_of_quarters(rows: *const f64) -> Self::F64x16 {
         let mut sums = [0.0; LANES];
         // SAFETY: the caller's.
         unsafe {
-            for row in 0..LANES {
-                sums[row] = Self::wide_sum(rows.lanes(row));
-            }
+            unroll!(i in FOUR, {
+                let first = rows.add(i * FOUR * FOUR);
+                let [a, b, c, d] = [0, 1, 2, 3].map(|row| first.add(row * FOUR));
+                let sum = Quad::sums([
+                    Self::F64x4::load(a),
+                    Self::F64x4::load(b),
+                    Self::F64x4::load(c),
+                    Self::F64x4::load(d),
+                ]);
+                Self::F64x4::store(sums.as_mut_ptr().add(i * FOUR), sum);
+            });
             Self::wide_load(sums.as_ptr())
         }
-    }
-}
-
-/// A vector for each of 16 rows, computed on demand.
-pub(crate) trait LanesOfRows<S: Simd> {
-    /// # Safety
-    /// The row is one of 16 and exists, and the instruction set of `S` is available.
-    unsafe fn lanes(&self, row: usize) -> S::F64x16;
-}
-
-/// A vector for each of 16 rows, computed before.
-#[repr(align(64))]
-pub(crate) struct LaneSums([MaybeUninit<[f64; LANES]>; LANES]);
-
-impl LaneSums {
-    /// Uninitialized, because zeroing all would take as long as a row. Each is written before it is read.
-    pub(crate) const NONE: Self = Self([const { MaybeUninit::uninit() }; LANES]);
-
-    /// # Safety
-    /// The instruction set of `S` is available.
-    #[inline(always)]
-    pub(crate) unsafe fn set<S: Simd>(&mut self, row: usize, sums: S::F64x16) {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::wide_store(self.0[row].as_mut_ptr().cast(), sums) }
-    }
-}
-
-impl<S: Simd> LanesOfRows<S> for LaneSums {
-    #[inline(always)]
-    unsafe fn lanes(&self, row: usize) -> S::F64x16 {
-        // SAFETY: guaranteed by the caller; the row was written.
-        unsafe { S::wide_load(self.0[row].as_ptr().cast()) }
     }
 }

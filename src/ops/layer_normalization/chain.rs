@@ -8,8 +8,8 @@ use super::types::KernelTypes;
 use crate::rows::CHAIN_ROWS;
 use crate::rows::row_lanes::{RowLanes, Sixteen, given_in_range, slopes};
 use crate::simd::{
-    Bf16, Element, F16, F32, Full, GROUP, LANES, LaneSums, LanesOfRows, Level, Simd, entry_points,
-    lane_sums, zeroed,
+    Bf16, Element, F16, F32, Full, GROUP, LANES, LaneSums, Level, Simd, entry_points, lane_sums,
+    unroll, zeroed,
 };
 use crate::tensor::DataType;
 
@@ -50,37 +50,6 @@ impl<Src: Element, Dd: Element> Rows<'_, Src, Dd> {
     }
 }
 
-/// `sum(d)`, or `sum(d*xhat)` with `XHAT`, of rows of `NV` full vectors. One chain is enough, because the fold's other
-/// chains are zero.
-struct SumsOf<'a, Src, Dd, const MODE: u8, const PARAMS: u8, const NV: usize, const XHAT: bool>(
-    &'a Rows<'a, Src, Dd>,
-);
-
-impl<
-    S: Simd,
-    Src: Element,
-    Dd: Element,
-    const MODE: u8,
-    const PARAMS: u8,
-    const NV: usize,
-    const XHAT: bool,
-> LanesOfRows<S> for SumsOf<'_, Src, Dd, MODE, PARAMS, NV, XHAT>
-{
-    #[inline(always)]
-    unsafe fn lanes(&self, row: usize) -> S::F64x16 {
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            let row = self.0.row::<S, MODE, PARAMS>(row);
-            let mut chain = S::zero();
-            for v in 0..NV {
-                let (d, xhat) = row.at(v * LANES, Full);
-                chain = if XHAT { S::fma(d, xhat, chain) } else { S::add(d, chain) };
-            }
-            S::widen(chain)
-        }
-    }
-}
-
 /// `sum(d)` (0 with RMS) and `sum(d*xhat)` of each row.
 ///
 /// # Safety
@@ -90,22 +59,27 @@ unsafe fn sums<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS:
     rows: &Rows<'_, Src, Dd>,
     cols: usize,
 ) -> [S::F64x16; 2] {
+    let mut lanes = [LaneSums::NONE, LaneSums::NONE];
     // SAFETY: guaranteed by the caller.
     unsafe {
         match (cols / LANES, cols % LANES) {
-            (1, 0) => sums_of::<S, Src, Dd, MODE, PARAMS, 1>(rows),
-            (2, 0) => sums_of::<S, Src, Dd, MODE, PARAMS, 2>(rows),
-            (3, 0) => sums_of::<S, Src, Dd, MODE, PARAMS, 3>(rows),
-            (4, 0) => sums_of::<S, Src, Dd, MODE, PARAMS, 4>(rows),
-            _ => sums_of_any::<S, Src, Dd, MODE, PARAMS>(rows, cols),
+            (1, 0) => sum_vectors::<S, Src, Dd, MODE, PARAMS, 1>(rows, &mut lanes),
+            (2, 0) => sum_vectors::<S, Src, Dd, MODE, PARAMS, 2>(rows, &mut lanes),
+            (3, 0) => sum_vectors::<S, Src, Dd, MODE, PARAMS, 3>(rows, &mut lanes),
+            (4, 0) => sum_vectors::<S, Src, Dd, MODE, PARAMS, 4>(rows, &mut lanes),
+            _ => sum_any::<S, Src, Dd, MODE, PARAMS>(rows, cols, &mut lanes),
         }
+        let d = if MODE == LAYER { lanes[0].totals::<S>() } else { S::wide_zero() };
+        [d, lanes[1].totals::<S>()]
     }
 }
 
+/// [`sums`] of rows of `NV` full vectors. One chain is enough, because the fold's other chains are zero.
+///
 /// # Safety
 /// As [`sums`].
 #[inline(always)]
-unsafe fn sums_of<
+unsafe fn sum_vectors<
     S: Simd,
     Src: Element,
     Dd: Element,
@@ -114,40 +88,56 @@ unsafe fn sums_of<
     const NV: usize,
 >(
     rows: &Rows<'_, Src, Dd>,
-) -> [S::F64x16; 2] {
+    lanes: &mut [LaneSums; 2],
+) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let d = match MODE {
-            LAYER => S::wide_sums(&SumsOf::<Src, Dd, MODE, PARAMS, NV, false>(rows)),
-            _ => S::wide_zero(),
-        };
-        [d, S::wide_sums(&SumsOf::<Src, Dd, MODE, PARAMS, NV, true>(rows))]
+        for i in (0..CHAIN_ROWS).step_by(4) {
+            let (mut d_sums, mut d_xhat_sums): ([S::F64x16; 4], [S::F64x16; 4]) = zeroed();
+            unroll!(r in 4, {
+                let row = rows.row::<S, MODE, PARAMS>(i + r);
+                let (mut d_sum, mut d_xhat_sum) = (S::zero(), S::zero());
+                unroll!(v in NV, {
+                    let (d, xhat) = row.at(v * LANES, Full);
+                    d_sum = S::add(d, d_sum);
+                    d_xhat_sum = S::fma(d, xhat, d_xhat_sum);
+                });
+                d_sums[r] = S::widen(d_sum);
+                d_xhat_sums[r] = S::widen(d_xhat_sum);
+            });
+            if MODE == LAYER {
+                lanes[0].set_two::<S>(i, [d_sums[0], d_sums[1]]);
+                lanes[0].set_two::<S>(i + 2, [d_sums[2], d_sums[3]]);
+            }
+            lanes[1].set_two::<S>(i, [d_xhat_sums[0], d_xhat_sums[1]]);
+            lanes[1].set_two::<S>(i + 2, [d_xhat_sums[2], d_xhat_sums[3]]);
+        }
     }
 }
 
+/// [`sums`] of rows of any length.
+///
 /// # Safety
 /// As [`sums`].
 #[inline(always)]
-unsafe fn sums_of_any<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>(
+unsafe fn sum_any<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>(
     rows: &Rows<'_, Src, Dd>,
     cols: usize,
-) -> [S::F64x16; 2] {
-    let (mut sums_d, mut sums_d_xhat) = (LaneSums::NONE, LaneSums::NONE);
+    lanes: &mut [LaneSums; 2],
+) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         for i in 0..CHAIN_ROWS {
             let row = rows.row::<S, MODE, PARAMS>(i);
             if MODE == LAYER {
                 let [d, d_xhat] = lane_sums::<S, 2, _>(cols, &row).products;
-                sums_d.set::<S>(i, d);
-                sums_d_xhat.set::<S>(i, d_xhat);
+                lanes[0].set::<S>(i, d);
+                lanes[1].set::<S>(i, d_xhat);
             } else {
                 let [d_xhat] = lane_sums::<S, 1, _>(cols, &row).products;
-                sums_d_xhat.set::<S>(i, d_xhat);
+                lanes[1].set::<S>(i, d_xhat);
             }
         }
-        let d = if MODE == LAYER { S::wide_sums(&sums_d) } else { S::wide_zero() };
-        [d, S::wide_sums(&sums_d_xhat)]
     }
 }
 

@@ -14,72 +14,13 @@ use super::types::KernelTypes;
 use crate::rows::row_lanes::{Normalizers, RowLanes, Sixteen, per_col_of, variance_about};
 use crate::rows::statistics::Statistics;
 use crate::simd::{
-    Bf16, Byte, Element, F16, F32, GROUP, HalfAsF32, LANES, LaneSums, LanesOfRows, Level, Simd,
-    entry_points, lane_sums, zeroed,
+    Bf16, Byte, Element, F16, F32, GROUP, HalfAsF32, LANES, LaneSums, Level, Simd, entry_points,
+    lane_sums, unroll, zeroed,
 };
 use crate::tensor::DataType;
-use std::marker::PhantomData;
 
 /// The longest row, in elements, that this module handles.
 const LONGEST: usize = GROUP;
-
-/// The sums of the values of rows of `NV` full vectors.
-struct Values<Src, Dst, const NV: usize> {
-    element: Src,
-    first_row: *const u8,
-    step: usize,
-    dst: PhantomData<Dst>,
-}
-
-impl<S: Simd, Src: Element, Dst: Element, const NV: usize> LanesOfRows<S> for Values<Src, Dst, NV> {
-    #[inline(always)]
-    unsafe fn lanes(&self, row: usize) -> S::F64x16 {
-        let (element, src) = (self.element, self.first_row.wrapping_add(row * self.step));
-        // SAFETY: guaranteed by the caller. The order is that of `value_lanes`.
-        unsafe {
-            if sums_values_in_f32::<Src, Dst>(element) {
-                let mut narrow = S::zero();
-                for v in 0..NV {
-                    narrow = S::add(narrow, element.load::<S>(src, v * LANES));
-                }
-                return S::widen(narrow);
-            }
-            let mut wide = S::wide_zero();
-            for v in 0..NV {
-                wide = S::wide_add(wide, element.load_f64::<S>(src, v * LANES));
-            }
-            wide
-        }
-    }
-}
-
-/// The sums of the squares about the provisional means, for rows of `NV` full vectors.
-struct Squares<'a, Src, const RMS: bool, const NV: usize> {
-    element: Src,
-    first_row: *const u8,
-    step: usize,
-    provisional: &'a [f32; ROWS_AT_ONCE],
-}
-
-impl<S: Simd, Src: Element, const RMS: bool, const NV: usize> LanesOfRows<S>
-    for Squares<'_, Src, RMS, NV>
-{
-    #[inline(always)]
-    unsafe fn lanes(&self, row: usize) -> S::F64x16 {
-        let src = self.first_row.wrapping_add(row * self.step);
-        // SAFETY: guaranteed by the caller. One chain is enough: the fold's other chains are zero.
-        unsafe {
-            let about = S::splat(if RMS { 0.0 } else { self.provisional[row] });
-            let mut chain = S::zero();
-            for v in 0..NV {
-                let x = self.element.load::<S>(src, v * LANES);
-                let d = if RMS { x } else { S::sub(x, about) };
-                chain = S::fma(d, d, chain);
-            }
-            S::widen(chain)
-        }
-    }
-}
 
 /// [`ROWS_AT_ONCE`] rows.
 struct Rows<Src> {
@@ -137,19 +78,77 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
 ) -> RowMoments<S> {
     let cols = NV * LANES;
     let &Rows { element, first_row, step, .. } = rows;
+    let mut sums = LaneSums::NONE;
     // SAFETY: guaranteed by the caller.
     unsafe {
         let mut provisional: [f32; ROWS_AT_ONCE] = zeroed();
         let mut mean = Sixteen(S::wide_zero());
         if !RMS {
-            let values = Values::<Src, Dst, NV> { element, first_row, step, dst: PhantomData };
-            mean = per_col_of(Sixteen::<S>(S::wide_sums(&values)), cols);
+            for r in (0..ROWS_AT_ONCE).step_by(2) {
+                let a = sum_values::<S, Src, Dst, NV>(element, first_row.add(r * step));
+                let b = sum_values::<S, Src, Dst, NV>(element, first_row.add((r + 1) * step));
+                sums.set_two::<S>(r, [a, b]);
+            }
+            mean = per_col_of(Sixteen(sums.totals::<S>()), cols);
             S::store(provisional.as_mut_ptr(), Sixteen::round(mean));
         }
-        let squares =
-            Squares::<Src, RMS, NV> { element, first_row, step, provisional: &provisional };
-        let mean_square = per_col_of(Sixteen(S::wide_sums(&squares)), cols);
+        for r in (0..ROWS_AT_ONCE).step_by(2) {
+            let (a, b) = (first_row.add(r * step), first_row.add((r + 1) * step));
+            let a = sum_squares::<S, Src, RMS, NV>((element, a), provisional[r]);
+            let b = sum_squares::<S, Src, RMS, NV>((element, b), provisional[r + 1]);
+            sums.set_two::<S>(r, [a, b]);
+        }
+        let mean_square = per_col_of(Sixteen(sums.totals::<S>()), cols);
         RowMoments { provisional, mean, mean_square }
+    }
+}
+
+/// The lane sums of the values of a row of `NV` full vectors, in the order of [`value_lanes`].
+///
+/// # Safety
+/// As [`short_statistics`].
+#[inline(always)]
+unsafe fn sum_values<S: Simd, Src: Element, Dst: Element, const NV: usize>(
+    element: Src,
+    src: *const u8,
+) -> S::F64x16 {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        if sums_values_in_f32::<Src, Dst>(element) {
+            let mut narrow = S::zero();
+            unroll!(v in NV, {
+                narrow = S::add(narrow, element.load::<S>(src, v * LANES));
+            });
+            return S::widen(narrow);
+        }
+        let mut wide = S::wide_zero();
+        unroll!(v in NV, {
+            wide = S::wide_add(wide, element.load_f64::<S>(src, v * LANES));
+        });
+        wide
+    }
+}
+
+/// The lane sums of the squares about `about`, or about 0 with RMS, of a row of `NV` full vectors. One chain is enough,
+/// because the fold's other chains are zero.
+///
+/// # Safety
+/// As [`short_statistics`].
+#[inline(always)]
+unsafe fn sum_squares<S: Simd, Src: Element, const RMS: bool, const NV: usize>(
+    (element, src): (Src, *const u8),
+    about: f32,
+) -> S::F64x16 {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let about = S::splat(about);
+        let mut chain = S::zero();
+        unroll!(v in NV, {
+            let x = element.load::<S>(src, v * LANES);
+            let d = if RMS { x } else { S::sub(x, about) };
+            chain = S::fma(d, d, chain);
+        });
+        S::widen(chain)
     }
 }
 
@@ -172,7 +171,7 @@ unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
                 let src = first_row.add(r * step);
                 sums.set::<S>(r, value_lanes::<S, Src, Dst>(element, src, cols));
             }
-            mean = per_col_of(Sixteen::<S>(S::wide_sums(&sums)), cols);
+            mean = per_col_of(Sixteen(sums.totals::<S>()), cols);
             S::store(provisional.as_mut_ptr(), Sixteen::round(mean));
         }
         for r in 0..ROWS_AT_ONCE {
@@ -181,7 +180,7 @@ unsafe fn of_any<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
             let [squares] = lane_sums::<S, 1, _>(cols, &moments).products;
             sums.set::<S>(r, squares);
         }
-        let mean_square = per_col_of(Sixteen(S::wide_sums(&sums)), cols);
+        let mean_square = per_col_of(Sixteen(sums.totals::<S>()), cols);
         RowMoments { provisional, mean, mean_square }
     }
 }
@@ -229,7 +228,7 @@ unsafe fn provisional_means<S: Simd, Src: Element>(
             let lanes = provisional_lanes::<S, Src>(element, first_row.add(r * step));
             sums.terms.set::<S>(r, lanes);
         }
-        let means = per_col_of(Sixteen::<S>(S::wide_sums(&sums.terms)), PROVISIONAL_COLS);
+        let means = per_col_of(Sixteen::<S>(sums.terms.totals::<S>()), PROVISIONAL_COLS);
         S::store(sums.provisional.as_mut_ptr(), Sixteen::round(means));
     }
 }
@@ -250,10 +249,10 @@ unsafe fn summed_statistics<S: Simd, Dst: Element, const RMS: bool>(
         let mut mean = Sixteen(S::wide_zero());
         if !RMS {
             let about = Sixteen::widen(S::load(sums.provisional.as_ptr()));
-            let terms = Sixteen(S::wide_sums(&sums.terms));
+            let terms = Sixteen(sums.terms.totals::<S>());
             mean = mean_of_terms::<Sixteen<S>, Dst>(terms, about, job.cols);
         }
-        let mean_square = per_col_of(Sixteen(S::wide_sums(&sums.squares)), job.cols);
+        let mean_square = per_col_of(Sixteen(sums.squares.totals::<S>()), job.cols);
         let found = RowMoments { provisional: sums.provisional, mean, mean_square };
         statistics_of::<S, RMS>(job, first, &found, scalars)
     }

@@ -70,7 +70,7 @@ unsafe fn reciprocals<S: Simd, E: Element>(heads: &Heads, r: *mut f32) -> bool {
             for head in heads.count..LANES {
                 lanes.set::<S>(head, one);
             }
-            S::wide_sums(&lanes)
+            lanes.totals::<S>()
         } else {
             let mut sums = [heads.cols as f64; LANES];
             for head in 0..heads.count {
