@@ -1,7 +1,7 @@
 //! AVX-512 (F, BW, DQ, VL): the 16 lanes are in one register.
 
 use super::bf16_pair::two_to_bf16;
-use super::{Bf16Rounding, FOUR, Level, Simd, operations, unroll};
+use super::{Bf16Rounding, Level, STORED, Simd, operations, unroll};
 use std::arch::x86_64::*;
 
 /// AVX-512 F, BW, DQ and VL, with AVX2's FMA and F16C.
@@ -32,23 +32,30 @@ fn first_wide(n: usize) -> (__mmask8, __mmask8) {
     (mask as u8, (mask >> 8) as u8)
 }
 
-/// The sums of eight rows of four lanes, halves first as in `wide_sum`: each step combines the remaining halves of two
+/// The sums of eight rows of eight lanes, halves first as in `wide_sum`: each step combines the remaining halves of two
 /// vectors into one.
 ///
 /// # Safety
-/// The rows exist.
+/// The rows exist, at a multiple of 64 bytes.
 #[inline]
 #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
 unsafe fn eight_sums(rows: *const f64) -> __m512d {
-    // Rows that are not neighbours: the compiler would load two at once, which waits until both are in the cache.
     // SAFETY: the caller's.
     unsafe {
-        let row = |r: usize| _mm256_loadu_pd(rows.add(r * FOUR));
-        let two = |r: usize| _mm512_insertf64x4::<1>(_mm512_castpd256_pd512(row(r)), row(r + 4));
-        let (low, high) = (two_rows(two(0), two(1)), two_rows(two(2), two(3)));
+        let row = |r: usize| _mm512_load_pd(rows.add(r * STORED));
+        let low = two_rows(four_lanes(row(0), row(1)), four_lanes(row(2), row(3)));
+        let high = two_rows(four_lanes(row(4), row(5)), four_lanes(row(6), row(7)));
         let sums = _mm512_add_pd(_mm512_unpacklo_pd(low, high), _mm512_unpackhi_pd(low, high));
-        _mm512_permutexvar_pd(_mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7), sums)
+        _mm512_permutexvar_pd(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), sums)
     }
+}
+
+/// Four lanes of each of two rows.
+#[inline]
+#[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
+fn four_lanes(a: __m512d, b: __m512d) -> __m512d {
+    let low = _mm512_shuffle_f64x2::<0b01_00_01_00>(a, b);
+    _mm512_add_pd(low, _mm512_shuffle_f64x2::<0b11_10_11_10>(a, b))
 }
 
 /// Two lanes of each of four rows, from two vectors with four lanes of two rows each.
@@ -363,16 +370,13 @@ impl Simd for Avx512 {
     }
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
-    unsafe fn store_quarters(p: *mut f64, [a, b]: [Self::F64x16; 2]) {
-        let (a, b) = (_mm512_add_pd(a.0, a.1), _mm512_add_pd(b.0, b.1));
-        let low = _mm512_shuffle_f64x2::<0b01_00_01_00>(a, b);
-        let sums = _mm512_add_pd(low, _mm512_shuffle_f64x2::<0b11_10_11_10>(a, b));
-        unsafe { _mm512_store_pd(p, sums) }
+    unsafe fn store_row(p: *mut f64, sums: Self::F64x16) {
+        unsafe { _mm512_store_pd(p, _mm512_add_pd(sums.0, sums.1)) }
     }
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
-    unsafe fn sums_of_quarters(rows: *const f64) -> Self::F64x16 {
-        unsafe { (eight_sums(rows), eight_sums(rows.add(8 * FOUR))) }
+    unsafe fn sum_rows(rows: *const f64) -> Self::F64x16 {
+        unsafe { (eight_sums(rows), eight_sums(rows.add(8 * STORED))) }
     }
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]

@@ -46,7 +46,7 @@ pub(crate) use element::{Bf16, Bf16InTurn, Element, F16, F32, HalfAsF32};
 pub(crate) use entries::entry_points;
 pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use fused::{Factors, FusedOp, FusedPostOps};
-pub(crate) use lane_sums::LaneSums;
+pub(crate) use lane_sums::{LaneSums, STORED};
 pub(crate) use levels::{Level, converts_bf16};
 pub(crate) use loops::{
     BLOCK, CHAIN, GROUP, Map, add_wide, fold, fold_beside, lane_sums, map, map_and_fold,
@@ -424,25 +424,20 @@ pub(crate) trait Simd: Copy + 'static {
     /// The first two steps of [`wide_sum`](Simd::wide_sum): `(i) + (i + 8)`, then `(i) + (i + 4)`. [`Quad::sums`] does
     /// the rest.
     unsafe fn wide_quarter(v: Self::F64x16) -> Self::F64x4;
-    /// Stores the [`wide_quarter`](Simd::wide_quarter)s of two vectors. `p` is a multiple of 64 bytes.
+    /// Stores what [`sum_rows`](Simd::sum_rows) needs of a row, at a multiple of 64 bytes.
     #[inline(always)]
-    unsafe fn store_quarters(p: *mut f64, [a, b]: [Self::F64x16; 2]) {
+    unsafe fn store_row(p: *mut f64, sums: Self::F64x16) {
         // SAFETY: the caller's.
-        unsafe {
-            Self::F64x4::store(p, Self::wide_quarter(a));
-            Self::F64x4::store(p.add(FOUR), Self::wide_quarter(b));
-        }
+        unsafe { Self::F64x4::store(p, Self::wide_quarter(sums)) }
     }
-    /// Lane `i` is the sum of the four lanes of row `i`, added as in [`Quad::sums`]. `rows` are 16, at a multiple of 64
-    /// bytes.
+    /// Lane `i` is the [`wide_sum`](Simd::wide_sum) of row `i`. The rows are 64 bytes apart.
     #[inline(always)]
-    unsafe fn sums_of_quarters(rows: *const f64) -> Self::F64x16 {
+    unsafe fn sum_rows(rows: *const f64) -> Self::F64x16 {
         let mut sums = [0.0; LANES];
         // SAFETY: the caller's.
         unsafe {
             unroll!(i in FOUR, {
-                let first = rows.add(i * FOUR * FOUR);
-                let [a, b, c, d] = [0, 1, 2, 3].map(|row| first.add(row * FOUR));
+                let [a, b, c, d] = [0, 1, 2, 3].map(|row| rows.add((i * FOUR + row) * STORED));
                 let sum = Quad::sums([
                     Self::F64x4::load(a),
                     Self::F64x4::load(b),

@@ -93,7 +93,6 @@ unsafe fn sum_vectors<
     // SAFETY: guaranteed by the caller.
     unsafe {
         for i in (0..CHAIN_ROWS).step_by(4) {
-            let (mut d_sums, mut d_xhat_sums): ([S::F64x16; 4], [S::F64x16; 4]) = zeroed();
             unroll!(r in 4, {
                 let row = rows.row::<S, MODE, PARAMS>(i + r);
                 let (mut d_sum, mut d_xhat_sum) = (S::zero(), S::zero());
@@ -102,15 +101,11 @@ unsafe fn sum_vectors<
                     d_sum = S::add(d, d_sum);
                     d_xhat_sum = S::fma(d, xhat, d_xhat_sum);
                 });
-                d_sums[r] = S::widen(d_sum);
-                d_xhat_sums[r] = S::widen(d_xhat_sum);
+                if MODE == LAYER {
+                    lanes[0].set::<S>(i + r, S::widen(d_sum));
+                }
+                lanes[1].set::<S>(i + r, S::widen(d_xhat_sum));
             });
-            if MODE == LAYER {
-                lanes[0].set_two::<S>(i, [d_sums[0], d_sums[1]]);
-                lanes[0].set_two::<S>(i + 2, [d_sums[2], d_sums[3]]);
-            }
-            lanes[1].set_two::<S>(i, [d_xhat_sums[0], d_xhat_sums[1]]);
-            lanes[1].set_two::<S>(i + 2, [d_xhat_sums[2], d_xhat_sums[3]]);
         }
     }
 }

@@ -84,19 +84,20 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
         let mut provisional: [f32; ROWS_AT_ONCE] = zeroed();
         let mut mean = Sixteen(S::wide_zero());
         if !RMS {
-            for r in (0..ROWS_AT_ONCE).step_by(2) {
-                let a = sum_values::<S, Src, Dst, NV>(element, first_row.add(r * step));
-                let b = sum_values::<S, Src, Dst, NV>(element, first_row.add((r + 1) * step));
-                sums.set_two::<S>(r, [a, b]);
+            for r in (0..ROWS_AT_ONCE).step_by(4) {
+                unroll!(k in 4, {
+                    let row = first_row.add((r + k) * step);
+                    sums.set::<S>(r + k, sum_values::<S, Src, Dst, NV>(element, row));
+                });
             }
             mean = per_col_of(Sixteen(sums.totals::<S>()), cols);
             S::store(provisional.as_mut_ptr(), Sixteen::round(mean));
         }
-        for r in (0..ROWS_AT_ONCE).step_by(2) {
-            let (a, b) = (first_row.add(r * step), first_row.add((r + 1) * step));
-            let a = sum_squares::<S, Src, RMS, NV>((element, a), provisional[r]);
-            let b = sum_squares::<S, Src, RMS, NV>((element, b), provisional[r + 1]);
-            sums.set_two::<S>(r, [a, b]);
+        for r in (0..ROWS_AT_ONCE).step_by(4) {
+            unroll!(k in 4, {
+                let row = (element, first_row.add((r + k) * step));
+                sums.set::<S>(r + k, sum_squares::<S, Src, RMS, NV>(row, provisional[r + k]));
+            });
         }
         let mean_square = per_col_of(Sixteen(sums.totals::<S>()), cols);
         RowMoments { provisional, mean, mean_square }
