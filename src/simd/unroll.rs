@@ -40,9 +40,10 @@ macro_rules! unroll {
         #[allow(
             non_upper_case_globals,
             clippy::out_of_bounds_indexing,
+            unconditional_panic,
             reason = "the constant replaces a loop variable, and iterations past the end are dead code"
         )]
-        if $value < $n {
+        if const { $value < $n } {
             const $i: usize = $value;
             $body
         }
