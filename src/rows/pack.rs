@@ -213,7 +213,7 @@ impl<S: Simd, E: Element> Map<S> for Rounded<E> {
     unsafe fn apply<W: Width>(&self, i: usize, width: W) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            if width.n() == LANES {
+            if W::FULL {
                 return self.vectors::<S, 1>(i);
             }
             let values = width.load_as::<S, _>(F32, self.from, i);
@@ -263,14 +263,21 @@ unsafe fn move_rows<S: Simd, const PACKS: bool>(packing: &Packing, first: usize,
     // SAFETY: guaranteed by the caller.
     unsafe {
         let (c, dense) = (packing, packing.step == 1 && packing.stage_type == DataType::F32);
-        match (PACKS, packing.data_type) {
-            (true, DataType::Bf16) if dense => load_dense::<S, Bf16>(c, first, last),
-            (true, DataType::F16) if dense => load_dense::<S, F16>(c, first, last),
-            (false, DataType::F32) if dense => store_dense::<S, F32>(c, first, last),
-            (false, DataType::Bf16) if dense => store_dense::<S, Bf16>(c, first, last),
-            (false, DataType::F16) if dense => store_dense::<S, F16>(c, first, last),
-            _ => by_conversion!(packing, PACKS, move_converted(packing, first, last)),
+        if PACKS {
+            match packing.data_type {
+                DataType::Bf16 if dense => return load_dense::<S, Bf16>(c, first, last),
+                DataType::F16 if dense => return load_dense::<S, F16>(c, first, last),
+                _ => (),
+            }
+        } else {
+            match packing.data_type {
+                DataType::F32 if dense => return store_dense::<S, F32>(c, first, last),
+                DataType::Bf16 if dense => return store_dense::<S, Bf16>(c, first, last),
+                DataType::F16 if dense => return store_dense::<S, F16>(c, first, last),
+                _ => (),
+            }
         }
+        by_conversion!(packing, PACKS, move_converted(packing, first, last));
     }
 }
 

@@ -87,7 +87,7 @@ impl<S: Simd, A: Element, B: Element, C: Element> Map<S> for Row<A, B, C> {
         let (src, residual, sum) = self.types;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            if width.n() == LANES {
+            if W::FULL {
                 return self.vectors::<S, 1>(i);
             }
             let x = width.load_as::<S, _>(src, self.src, i);

@@ -206,7 +206,7 @@ impl Simd for Avx512 {
         unsafe {
             if conversion != Bf16Rounding::Computed {
                 let first = two_to_bf16(v[0], v[N / 2 - N / 4]);
-                let second = if N == 4 { two_to_bf16(v[2], v[3]) } else { first };
+                let second = if const { N == 4 } { two_to_bf16(v[2], v[3]) } else { first };
                 let has_zeros = || {
                     let magnitude = _mm512_set1_epi16(0x7fff);
                     let first = _mm512_testn_epi16_mask(first, magnitude);
@@ -220,10 +220,13 @@ impl Simd for Avx512 {
                         (_, false) => _mm512_storeu_si512(p.cast(), first),
                         (_, true) => _mm512_stream_si512(p.cast(), first),
                     }
-                    match (N, streams) {
-                        (4, false) => _mm512_storeu_si512(p.add(32).cast(), second),
-                        (4, true) => _mm512_stream_si512(p.add(32).cast(), second),
-                        _ => (),
+                    if N == 4 {
+                        let p = p.add(32).cast();
+                        if streams {
+                            _mm512_stream_si512(p, second);
+                        } else {
+                            _mm512_storeu_si512(p, second);
+                        }
                     }
                     return;
                 }

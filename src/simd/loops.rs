@@ -16,7 +16,7 @@
 //! An f32 sum has at most 4 + 2 roundings, so the error of a sum of terms of one sign is below 4 ulp for rows of any
 //! length. A long row can be split at blocks without changing a bit.
 
-use super::terms::{Chain, Fold, Sums, Term};
+use super::terms::{Chain, Fold, Sums};
 use super::{First, Full, LANES, Simd, Width, unroll, zeroed};
 
 /// Vectors in a chain.
@@ -223,7 +223,7 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
             unroll!(k in K, {
                 sums[r].products[k] = S::wide_sum(running[r].products[k]);
             });
-            if T::TERM != Term::None {
+            if const { T::TERM.exists() } {
                 sums[r].terms = S::wide_sum(running[r].terms);
             }
         });
@@ -257,11 +257,11 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
                     terms.add::<T>(&mut chains[r], sum);
                 }
             });
-            if M::UNROLL != CHAIN {
+            if const { M::UNROLL != CHAIN } {
                 op.apply(at, Full);
             }
         }
-        if M::UNROLL == CHAIN {
+        if const { M::UNROLL == CHAIN } {
             op.turn(i);
         }
         chains
@@ -293,7 +293,7 @@ impl<S: Simd, const K: usize> Running<S, K> {
             unroll!(k in K, {
                 self.products[k] = S::wide_add(self.products[k], S::widen(group.products[k]));
             });
-            if T::TERM == Term::F32 {
+            if const { T::TERM.is_f32() } {
                 self.terms = S::wide_add(self.terms, S::widen(group.f32_term));
             }
         }
@@ -397,7 +397,7 @@ pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
     // The ends are computed before the loops, which then need only one addition and one comparison.
     // SAFETY: all elements are below `cols`.
     unsafe {
-        if S::UNROLLS && T::UNROLL > 1 {
+        if const { S::UNROLLS && T::UNROLL > 1 } {
             let end = cols - cols % (T::UNROLL * LANES);
             while i < end {
                 op.turn(i);

@@ -30,6 +30,20 @@ pub(crate) enum Term {
     F32,
 }
 
+impl Term {
+    pub(super) const fn exists(self) -> bool {
+        !matches!(self, Self::None)
+    }
+
+    pub(super) const fn is_f64(self) -> bool {
+        matches!(self, Self::F64)
+    }
+
+    pub(super) const fn is_f32(self) -> bool {
+        matches!(self, Self::F32)
+    }
+}
+
 /// The terms of a vector.
 pub(crate) struct Terms<S: Simd, const K: usize> {
     factors: [(S::F32x16, S::F32x16); K],
@@ -63,7 +77,7 @@ impl<S: Simd, const K: usize> Chain<S, K> {
             unroll!(k in K, {
                 sums.products[k] = S::add(sums.products[k], other.products[k]);
             });
-            if T::TERM == Term::F32 {
+            if const { T::TERM.is_f32() } {
                 sums.f32_term = S::add(sums.f32_term, other.f32_term);
             }
         }
@@ -122,7 +136,7 @@ impl<S: Simd, const K: usize> Terms<S, K> {
                 let (a, b) = self.factors[k];
                 chain.products[k] = S::mul(a, b);
             });
-            if T::TERM == Term::F64 {
+            if const { T::TERM.is_f64() } {
                 *f64_term = S::wide_add(*f64_term, self.f64_term);
             }
             chain
@@ -145,10 +159,11 @@ impl<S: Simd, const K: usize> Terms<S, K> {
                 let (a, b) = self.factors[k];
                 chain.products[k] = S::fma(a, b, chain.products[k]);
             });
-            match T::TERM {
-                Term::None => (),
-                Term::F64 => *f64_term = S::wide_add(*f64_term, self.f64_term),
-                Term::F32 => chain.f32_term = S::add(chain.f32_term, self.f32_term),
+            if const { T::TERM.is_f64() } {
+                *f64_term = S::wide_add(*f64_term, self.f64_term);
+            }
+            if const { T::TERM.is_f32() } {
+                chain.f32_term = S::add(chain.f32_term, self.f32_term);
             }
         }
     }
@@ -165,10 +180,11 @@ impl<S: Simd, const K: usize> Terms<S, K> {
                 let (a, b) = self.factors[k];
                 self.factors[k] = (S::first_n(a, n), S::first_n(b, n));
             });
-            match T::TERM {
-                Term::None => (),
-                Term::F64 => self.f64_term = S::wide_first_n(self.f64_term, n),
-                Term::F32 => self.f32_term = S::first_n(self.f32_term, n),
+            if const { T::TERM.is_f64() } {
+                self.f64_term = S::wide_first_n(self.f64_term, n);
+            }
+            if const { T::TERM.is_f32() } {
+                self.f32_term = S::first_n(self.f32_term, n);
             }
         }
         self

@@ -9,6 +9,9 @@ use super::{Element, LANES, Simd};
 /// # Safety
 /// As for [`Simd`]: the elements exist.
 pub(crate) trait Width: Copy {
+    /// Whether all lanes exist, if the compiler knows.
+    const FULL: bool = false;
+
     /// The number of lanes, 1 to 16.
     fn n(self) -> usize;
     unsafe fn load<S: Simd>(self, p: *const f32) -> S::F32x16;
@@ -35,6 +38,8 @@ pub(crate) struct UpTo(pub(crate) usize);
 // SAFETY of the blocks below: the trait's contract, passed through.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Width for Full {
+    const FULL: bool = true;
+
     #[inline(always)]
     fn n(self) -> usize {
         LANES

@@ -186,7 +186,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     /// The gradient of the stored sum, if the kernel adds it.
     #[inline(always)]
     unsafe fn added(&self, row: usize) -> *const u8 {
-        if PARAMS & ADD == 0 { std::ptr::null() } else { self.job.added(row) }
+        if const { PARAMS & ADD == 0 } { std::ptr::null() } else { self.job.added(row) }
     }
 
     /// The first sweep over a row.

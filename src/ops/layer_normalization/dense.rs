@@ -174,7 +174,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         sums: &mut Sums<S>,
     ) {
         unsafe {
-            if NV * LANES <= PROVISIONAL_COLS {
+            if const { NV * LANES <= PROVISIONAL_COLS } {
                 // Unrolled by hand: arrays indexed in a loop may go through memory.
                 self.sweep_row::<S, NV>(0, step, provisional, params, sums);
                 self.sweep_row::<S, NV>(1, step, provisional, params, sums);
@@ -247,7 +247,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     #[inline(always)]
     unsafe fn values<S: Simd, const NV: usize>(&self, src: *const u8) -> S::F64x4 {
         unsafe {
-            S::wide_quarter(if NV * LANES > PROVISIONAL_COLS {
+            S::wide_quarter(if const { NV * LANES > PROVISIONAL_COLS } {
                 provisional_lanes::<S, Src>(self.src_type, src)
             } else {
                 value_lanes::<S, Src, Dst>(self.src_type, src, NV * LANES)
@@ -266,7 +266,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let moments = Moments::<Src, Dst, RMS>::about(self.src_type, src, about);
         unsafe {
             let zero = S::F64x4::splat(0.0);
-            if NV * LANES <= PROVISIONAL_COLS {
+            if const { NV * LANES <= PROVISIONAL_COLS } {
                 // One chain is enough: the fold's other chains are zero.
                 let mut chain = S::zero();
                 for v in 0..NV {
@@ -297,7 +297,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             let about = Four::<S>::widen(scalars.high);
             let mean = if RMS {
                 Four::splat(0.0)
-            } else if cols <= PROVISIONAL_COLS {
+            } else if const { NV * LANES <= PROVISIONAL_COLS } {
                 Four(S::F64x4::load(scalars.mean.as_ptr()))
             } else {
                 mean_of_terms::<Four<S>, Dst>(Four(S::F64x4::sums(sums.terms)), about, cols)
@@ -347,7 +347,7 @@ unsafe fn store_means<S: Simd, const NV: usize>(sums: &Sums<S>, scalars: &mut Sc
     unsafe {
         let values = (NV * LANES).min(PROVISIONAL_COLS);
         let Four(mean) = per_col_of(Four::<S>(S::F64x4::sums(sums.values)), values);
-        if NV * LANES <= PROVISIONAL_COLS {
+        if const { NV * LANES <= PROVISIONAL_COLS } {
             S::F64x4::store(scalars.mean.as_mut_ptr(), mean);
         }
         S::F64x4::store_narrowed(scalars.high.as_mut_ptr(), mean);

@@ -108,30 +108,34 @@ pub(super) unsafe fn statistics<S: Simd, E: WideElement>(
     rms: bool,
     next: *const u8,
 ) -> Statistics {
-    let n = cols as f64;
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        let moments = |cols, about, next| {
+    let (n, first) = (cols as f64, cols.min(LANES));
+    // A loop, so that a kernel has the sums once. The first pass is the mean of the first vector, which RMS skips.
+    let (mut pass, mut about) = (usize::from(rms), 0.0);
+    loop {
+        let (cols, next) = match pass {
+            0 => (first, null()),
+            1 => (cols, next),
+            _ => (cols, null()),
+        };
+        // SAFETY: guaranteed by the caller.
+        let [sum, squares] = unsafe {
             let deviations = Deviations::<S, E> { element, src, about: S::wide_splat(about) };
             totals::<S, _>(cols, &deviations, next)
         };
-        if rms {
-            let [_, squares] = moments(cols, 0.0, next);
-            return Statistics { mean: 0.0, variance: squares / n };
+        match pass {
+            0 => about = sum / first as f64,
+            1 if rms => return Statistics { mean: 0.0, variance: squares / n },
+            1 => {
+                let (offset, mean_square) = (sum / n, squares / n);
+                let (mean, square) = (about + offset, offset * offset);
+                if square <= mean_square * NEAR {
+                    return Statistics { mean, variance: mean_square - square };
+                }
+                about = mean;
+            }
+            _ => return Statistics { mean: about, variance: squares / n },
         }
-        let first = cols.min(LANES);
-        let [sum, _] = moments(first, 0.0, null());
-        let about = sum / first as f64;
-        let [offset, mean_square] = moments(cols, about, next);
-        let (offset, mean_square) = (offset / n, mean_square / n);
-        let (mean, square) = (about + offset, offset * offset);
-        let variance = if square <= mean_square * NEAR {
-            mean_square - square
-        } else {
-            let [_, squares] = moments(cols, mean, null());
-            squares / n
-        };
-        Statistics { mean, variance }
+        pass += 1;
     }
 }
 
@@ -229,19 +233,18 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
             let (mean, variance) = job.given_values(row);
             Statistics { mean: f64::from(mean), variance: f64::from(variance) }
         } else {
-            let in_f32 = match (Src::DOUBLE || Dst::DOUBLE, job.rms) {
-                (true, _) => None,
-                (false, true) => {
-                    two_pass::<S, Number, true>(Element::of(job.src_type), src, job.stat_cols)
+            if const { !(Src::DOUBLE || Dst::DOUBLE) } {
+                let element = Element::of(job.src_type);
+                let in_f32 = if job.rms {
+                    two_pass::<S, Number, true>(element, src, job.stat_cols)
+                } else {
+                    two_pass::<S, Number, false>(element, src, job.stat_cols)
+                };
+                if let Some(found) = in_f32 {
+                    job.write(row, &found);
+                    map::<S, _>(job.cols, &F32Normalize::new(job, src, dst, &found));
+                    return;
                 }
-                (false, false) => {
-                    two_pass::<S, Number, false>(Element::of(job.src_type), src, job.stat_cols)
-                }
-            };
-            if let Some(found) = in_f32 {
-                job.write(row, &found);
-                map::<S, _>(job.cols, &F32Normalize::new(job, src, dst, &found));
-                return;
             }
             let next = if job.prefetches {
                 job.src.wrapping_add(job.src_rows.offset(row + 1) * job.src_type.size())

@@ -235,8 +235,6 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     let dst_type = unsafe { Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.post_ops) };
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
     let Pipelining { overlapped, pairs, depth, .. } = job.pipelining;
-    // Constant false without enough registers, so that those loops are not compiled.
-    let (overlapped, pairs) = (S::MANY_REGISTERS && overlapped, S::MANY_REGISTERS && !RMS && pairs);
     // SAFETY: guaranteed by the caller.
     unsafe {
         let mut pending: Pending = zeroed();
@@ -257,17 +255,20 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
             }
             let src = [kernel.src(next), kernel.src(next + 1)];
             let mut count = 1;
-            if overlapped && pairs && pending.len >= 2 && next + 2 <= end {
+            // Without enough registers, these loops are not compiled.
+            if const { S::MANY_REGISTERS && !RMS }
+                && (overlapped && pairs && pending.len >= 2 && next + 2 <= end)
+            {
                 summed = kernel.write_and_sum_two::<S>(&mut pending, src);
                 count = 2;
-            } else if overlapped && !pairs && pending.len >= 1 && next < end {
+            } else if S::MANY_REGISTERS && overlapped && !pairs && pending.len >= 1 && next < end {
                 summed[0] = kernel.write_and_sum::<S>(&mut pending, src);
             } else if pending.len == 0 {
                 break;
             } else {
                 if job.streams && dst_type.streams(pending.first().dst) {
                     kernel.write_non_temporal::<S>(&mut pending, src[0]);
-                } else if pairs && pending.len >= 2 {
+                } else if const { S::MANY_REGISTERS && !RMS } && pairs && pending.len >= 2 {
                     map::<S, _>(job.cols, &kernel.normalize_pending::<S, 2>(&mut pending));
                 } else {
                     map::<S, _>(job.cols, &kernel.normalize_pending::<S, 1>(&mut pending));

@@ -4,7 +4,7 @@ use super::problem::LayerNormalization;
 use super::row::{load_if, store_if};
 use super::types::KernelTypes;
 use crate::rows::ColumnSums;
-use crate::simd::{Element, Fold, Full, LANES, Level, Map, Simd, Terms, Width, unroll};
+use crate::simd::{Element, Fold, Full, Level, Map, Simd, Terms, Width, unroll};
 
 /// The modes of a gradient.
 pub(super) const LAYER: u8 = 0;
@@ -105,7 +105,7 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>
         unsafe {
             let x = width.load_as::<S, _>(self.src_type, self.src, i);
             let mut d = width.load_as::<S, _>(self.dd_type, self.diff_dst, i);
-            if PARAMS & READ_SCALE != 0 {
+            if const { PARAMS & READ_SCALE != 0 } {
                 d = S::mul(width.load::<S>(self.scale.add(i)), d);
             }
             (d, xhat::<S, MODE>(x, self.mean, self.r))
@@ -118,7 +118,7 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>
 #[inline(always)]
 unsafe fn xhat<S: Simd, const MODE: u8>(x: S::F32x16, mean: S::F32x16, r: S::F32x16) -> S::F32x16 {
     // SAFETY: guaranteed by the caller.
-    unsafe { if MODE & RMS != 0 { S::mul(x, r) } else { S::mul(S::sub(x, mean), r) } }
+    unsafe { if const { MODE & RMS != 0 } { S::mul(x, r) } else { S::mul(S::sub(x, mean), r) } }
 }
 
 /// Sums `d*xhat`.
@@ -173,13 +173,13 @@ impl<S: Simd> Vectors<S> {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let xhat = xhat::<S, MODE>(x, self.mean, self.r);
-            if PARAMS & SUM_SCALE != 0 {
+            if const { PARAMS & SUM_SCALE != 0 } {
                 *scale_chain = S::fma(dd, xhat, *scale_chain);
             }
-            if PARAMS & SUM_SHIFT != 0 {
+            if const { PARAMS & SUM_SHIFT != 0 } {
                 *shift_chain = S::add(*shift_chain, dd);
             }
-            let d = if PARAMS & READ_SCALE == 0 { dd } else { S::mul(scale, dd) };
+            let d = if const { PARAMS & READ_SCALE == 0 } { dd } else { S::mul(scale, dd) };
             match MODE {
                 LAYER => S::fnma(xhat, self.slope, S::fma(d, self.r, self.shift)),
                 RMS => S::fnma(xhat, self.slope, S::mul(d, self.r)),
@@ -229,7 +229,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, c
                 };
                 let mut chains = (scale_chain, shift_chain);
                 outs[r] = vectors.gradient::<MODE, PARAMS>(x, dd, scale, &mut chains);
-                if PARAMS & ADD != 0 {
+                if const { PARAMS & ADD != 0 } {
                     let added = width.load_as::<S, _>(self.types.src, row.added, i);
                     outs[r] = S::add(added, outs[r]);
                 }
@@ -283,14 +283,14 @@ impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARA
         let Gradient { types, rows, .. } = &self.gradient;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            if width.n() < LANES {
+            if !W::FULL {
                 return Map::<S>::apply(&self.gradient, i, width);
             }
             unroll!(r in TILE, {
                 let [src, diff_dst, added] = self.next[r];
                 S::prefetch(src.wrapping_add(i * types.src.size()));
                 S::prefetch(diff_dst.wrapping_add(i * types.diff_dst.size()));
-                if PARAMS & ADD != 0 {
+                if const { PARAMS & ADD != 0 } {
                     S::prefetch(added.wrapping_add(i * types.src.size()));
                 }
             });

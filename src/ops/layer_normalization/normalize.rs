@@ -104,8 +104,8 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     unsafe fn values<W: Width>(&self, i: usize, width: W) -> [S::F32x16; R] {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let scale = load_if::<S>(AFFINE & SCALE != 0, self.scale, i, width);
-            let shift = load_if::<S>(AFFINE & SHIFT != 0, self.shift, i, width);
+            let scale = load_if::<S>(const { AFFINE & SCALE != 0 }, self.scale, i, width);
+            let shift = load_if::<S>(const { AFFINE & SHIFT != 0 }, self.shift, i, width);
             let mut values = S::zeros::<R>();
             unroll!(r in R, {
                 let row = &self.rows[r];
@@ -136,7 +136,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
             unroll!(r in R, {
                 let row = &self.rows[r];
                 let [a, b, c, d] = [values[0][r], values[1][r], values[2][r], values[3][r]];
-                match TURN / R {
+                match const { TURN / R } {
                     4 => self.dst_type.store_all::<S, 4>(row.dst, i, &[a, b, c, d]),
                     2 => self.dst_type.store_all::<S, 2>(row.dst, i, &[a, b]),
                     _ => self.dst_type.store_all::<S, 1>(row.dst, i, &[a]),
@@ -222,7 +222,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map
     unsafe fn apply<W: Width>(&self, i: usize, width: W) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            if width.n() == LANES {
+            if W::FULL {
                 self.vectors::<1>(i);
             } else {
                 self.normalize.apply(i, width);

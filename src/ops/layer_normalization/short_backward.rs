@@ -32,7 +32,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             return row;
         };
         // Rows to which a gradient is added are longer.
-        if !S::UNROLLS || PARAMS & ADD != 0 {
+        if const { !S::UNROLLS || PARAMS & ADD != 0 } {
             return row;
         }
         let types = &self.types;
@@ -176,10 +176,10 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         chains: (S::F32x16, S::F32x16),
     ) {
         unsafe {
-            if PARAMS & SUM_SCALE != 0 {
+            if const { PARAMS & SUM_SCALE != 0 } {
                 add_wide::<S, 1>(self.sums.diff_scale.add(i), [S::widen(chains.0)], width);
             }
-            if PARAMS & SUM_SHIFT != 0 {
+            if const { PARAMS & SUM_SHIFT != 0 } {
                 add_wide::<S, 1>(self.sums.diff_shift.add(i), [S::widen(chains.1)], width);
             }
         }
