@@ -1,6 +1,7 @@
 //! The sums of 16 rows, completed together.
 
 use super::{LANES, Simd};
+use std::hint::black_box;
 use std::mem::MaybeUninit;
 
 /// Numbers that [`Simd::store_row`] stores of a row, at most.
@@ -13,6 +14,17 @@ pub(crate) struct LaneSums([MaybeUninit<[f64; STORED]>; LANES]);
 impl LaneSums {
     /// Uninitialized, because each row is written before it is read.
     pub(crate) const NONE: Self = Self([const { MaybeUninit::uninit() }; LANES]);
+
+    /// The number of rows, 16, opaque to the compiler, so that a loop over them stays a loop.
+    #[inline(always)]
+    pub(crate) fn rows() -> usize {
+        black_box(LANES)
+    }
+
+    /// How many rows an iteration of a loop that sums rows handles, so that their vectors fit in the registers.
+    pub(crate) const fn rows_at_once<S: Simd>() -> usize {
+        if S::MANY_REGISTERS { 4 } else { 1 }
+    }
 
     /// # Safety
     /// The instruction set of `S` is available.

@@ -437,12 +437,12 @@ pub(crate) trait Simd: Copy + 'static {
         // SAFETY: the caller's.
         unsafe {
             unroll!(i in FOUR, {
-                let [a, b, c, d] = [0, 1, 2, 3].map(|row| rows.add((i * FOUR + row) * STORED));
+                let first = rows.add(i * FOUR * STORED);
                 let sum = Quad::sums([
-                    Self::F64x4::load(a),
-                    Self::F64x4::load(b),
-                    Self::F64x4::load(c),
-                    Self::F64x4::load(d),
+                    Self::F64x4::load(first),
+                    Self::F64x4::load(first.add(STORED)),
+                    Self::F64x4::load(first.add(2 * STORED)),
+                    Self::F64x4::load(first.add(3 * STORED)),
                 ]);
                 Self::F64x4::store(sums.as_mut_ptr().add(i * FOUR), sum);
             });

@@ -92,8 +92,10 @@ unsafe fn sum_vectors<
 ) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        for i in (0..CHAIN_ROWS).step_by(4) {
-            unroll!(r in 4, {
+        // So little work per row that a loop would cost up to 10 per cent.
+        let (mut i, end) = (0, if const { NV == 1 } { CHAIN_ROWS } else { LaneSums::rows() });
+        while i < end {
+            unroll!(r in LaneSums::rows_at_once::<S>(), {
                 let row = rows.row::<S, MODE, PARAMS>(i + r);
                 let (mut d_sum, mut d_xhat_sum) = (S::zero(), S::zero());
                 unroll!(v in NV, {
@@ -106,6 +108,7 @@ unsafe fn sum_vectors<
                 }
                 lanes[1].set::<S>(i + r, S::widen(d_xhat_sum));
             });
+            i += LaneSums::rows_at_once::<S>();
         }
     }
 }

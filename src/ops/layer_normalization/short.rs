@@ -84,20 +84,24 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
         let mut provisional: [f32; ROWS_AT_ONCE] = zeroed();
         let mut mean = Sixteen(S::wide_zero());
         if !RMS {
-            for r in (0..ROWS_AT_ONCE).step_by(4) {
-                unroll!(k in 4, {
+            let (mut r, end) = (0, LaneSums::rows());
+            while r < end {
+                unroll!(k in LaneSums::rows_at_once::<S>(), {
                     let row = first_row.add((r + k) * step);
                     sums.set::<S>(r + k, sum_values::<S, Src, Dst, NV>(element, row));
                 });
+                r += LaneSums::rows_at_once::<S>();
             }
             mean = per_col_of(Sixteen(sums.totals::<S>()), cols);
             S::store(provisional.as_mut_ptr(), Sixteen::round(mean));
         }
-        for r in (0..ROWS_AT_ONCE).step_by(4) {
-            unroll!(k in 4, {
+        let (mut r, end) = (0, LaneSums::rows());
+        while r < end {
+            unroll!(k in LaneSums::rows_at_once::<S>(), {
                 let row = (element, first_row.add((r + k) * step));
                 sums.set::<S>(r + k, sum_squares::<S, Src, RMS, NV>(row, provisional[r + k]));
             });
+            r += LaneSums::rows_at_once::<S>();
         }
         let mean_square = per_col_of(Sixteen(sums.totals::<S>()), cols);
         RowMoments { provisional, mean, mean_square }
