@@ -48,6 +48,32 @@ impl<Src: Element, Dd: Element> Rows<'_, Src, Dd> {
             }
         }
     }
+
+    /// The sums of a row of `NV` full vectors. One chain is enough, because the fold's other chains are zero.
+    ///
+    /// # Safety
+    /// As [`Rows::row`].
+    #[inline(always)]
+    unsafe fn sum<S: Simd, const MODE: u8, const PARAMS: u8, const NV: usize>(
+        &self,
+        i: usize,
+        lanes: &mut [LaneSums; 2],
+    ) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let row = self.row::<S, MODE, PARAMS>(i);
+            let (mut d_sum, mut d_xhat_sum) = (S::zero(), S::zero());
+            unroll!(v in NV, {
+                let (d, xhat) = row.at(v * LANES, Full);
+                d_sum = S::add(d, d_sum);
+                d_xhat_sum = S::fma(d, xhat, d_xhat_sum);
+            });
+            if MODE == LAYER {
+                lanes[0].set::<S>(i, S::widen(d_sum));
+            }
+            lanes[1].set::<S>(i, S::widen(d_xhat_sum));
+        }
+    }
 }
 
 /// `sum(d)` (0 with RMS) and `sum(d*xhat)` of each row.
@@ -74,7 +100,7 @@ unsafe fn sums<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS:
     }
 }
 
-/// [`sums`] of rows of `NV` full vectors. One chain is enough, because the fold's other chains are zero.
+/// [`sums`] of rows of `NV` full vectors.
 ///
 /// # Safety
 /// As [`sums`].
@@ -92,21 +118,17 @@ unsafe fn sum_vectors<
 ) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        // So little work per row that a loop would cost up to 10 per cent.
-        let (mut i, end) = (0, if const { NV == 1 } { CHAIN_ROWS } else { LaneSums::rows() });
+        if const { NV == 1 && S::MANY_REGISTERS } {
+            // So little work per row that a loop would cost up to a tenth.
+            unroll!(to 16: i in CHAIN_ROWS, {
+                rows.sum::<S, MODE, PARAMS, NV>(i, lanes);
+            });
+            return;
+        }
+        let (mut i, end) = (0, LaneSums::rows());
         while i < end {
             unroll!(r in LaneSums::rows_at_once::<S>(), {
-                let row = rows.row::<S, MODE, PARAMS>(i + r);
-                let (mut d_sum, mut d_xhat_sum) = (S::zero(), S::zero());
-                unroll!(v in NV, {
-                    let (d, xhat) = row.at(v * LANES, Full);
-                    d_sum = S::add(d, d_sum);
-                    d_xhat_sum = S::fma(d, xhat, d_xhat_sum);
-                });
-                if MODE == LAYER {
-                    lanes[0].set::<S>(i + r, S::widen(d_sum));
-                }
-                lanes[1].set::<S>(i + r, S::widen(d_xhat_sum));
+                rows.sum::<S, MODE, PARAMS, NV>(i + r, lanes);
             });
             i += LaneSums::rows_at_once::<S>();
         }
