@@ -1,7 +1,6 @@
 //! The sums of 16 rows, completed together.
 
 use super::{LANES, Simd};
-use std::hint::black_box;
 use std::mem::MaybeUninit;
 
 /// Numbers that [`Simd::store_row`] stores of a row, at most.
@@ -14,17 +13,6 @@ pub(crate) struct LaneSums([MaybeUninit<[f64; STORED]>; LANES]);
 impl LaneSums {
     /// Uninitialized, because each row is written before it is read.
     pub(crate) const NONE: Self = Self([const { MaybeUninit::uninit() }; LANES]);
-
-    /// The number of rows, 16, opaque to the compiler, so that a loop over them stays a loop.
-    #[inline(always)]
-    pub(crate) fn rows() -> usize {
-        black_box(LANES)
-    }
-
-    /// How many rows an iteration of a loop that sums rows handles, so that their vectors fit in the registers.
-    pub(crate) const fn rows_at_once<S: Simd>() -> usize {
-        if S::MANY_REGISTERS { 4 } else { 1 }
-    }
 
     /// # Safety
     /// The instruction set of `S` is available.
@@ -44,3 +32,24 @@ impl LaneSums {
         unsafe { S::sum_rows(self.0.as_ptr().cast()) }
     }
 }
+
+/// How many rows an iteration of [`each_row`] handles.
+pub(crate) const fn rows_at_once<S: Simd>() -> usize {
+    if S::MANY_REGISTERS { 4 } else { 1 }
+}
+
+/// `each_row!(r in S, { ... })` is `for r in 0..16 { ... }`, with as many rows in an iteration as fit in the registers of
+/// `S`. The compiler does not know the number of rows, so the loop stays a loop.
+macro_rules! each_row {
+    ($r:ident in $S:ty, $body:block) => {{
+        let (mut first, end) = (0, std::hint::black_box($crate::simd::LANES));
+        while first < end {
+            $crate::simd::unroll!(next in $crate::simd::rows_at_once::<$S>(), {
+                let $r = first + next;
+                $body
+            });
+            first += $crate::simd::rows_at_once::<$S>();
+        }
+    }};
+}
+pub(crate) use each_row;

@@ -21,7 +21,7 @@ pub(crate) trait Fold<S: Simd, const K: usize> {
 }
 
 /// The term of a fold besides its products.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Term {
     None,
     /// Summed in f64.

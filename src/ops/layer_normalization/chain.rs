@@ -8,8 +8,8 @@ use super::types::KernelTypes;
 use crate::rows::CHAIN_ROWS;
 use crate::rows::row_lanes::{RowLanes, Sixteen, given_in_range, slopes};
 use crate::simd::{
-    Bf16, Element, F16, F32, Full, GROUP, LANES, LaneSums, Level, Simd, entry_points, lane_sums,
-    unroll, zeroed,
+    Bf16, Element, F16, F32, Full, GROUP, LANES, LaneSums, Level, Simd, each_row, entry_points,
+    lane_sums, unroll, zeroed,
 };
 use crate::tensor::DataType;
 
@@ -125,13 +125,9 @@ unsafe fn sum_vectors<
             });
             return;
         }
-        let (mut i, end) = (0, LaneSums::rows());
-        while i < end {
-            unroll!(r in LaneSums::rows_at_once::<S>(), {
-                rows.sum::<S, MODE, PARAMS, NV>(i + r, lanes);
-            });
-            i += LaneSums::rows_at_once::<S>();
-        }
+        each_row!(r in S, {
+            rows.sum::<S, MODE, PARAMS, NV>(r, lanes);
+        });
     }
 }
 

@@ -267,13 +267,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         unsafe {
             let zero = S::F64x4::splat(0.0);
             if const { NV * LANES <= PROVISIONAL_COLS } {
-                // One chain is enough: the fold's other chains are zero.
-                let mut chain = S::zero();
-                for v in 0..NV {
-                    let d = moments.deviation::<S>(self.src_type.load::<S>(src, v * LANES));
-                    chain = S::fma(d, d, chain);
-                }
-                return (S::wide_quarter(S::widen(chain)), zero);
+                return (S::wide_quarter(moments.squares::<S, NV>()), zero);
             }
             let sums = lane_sums::<S, 1, _>(NV * LANES, &moments);
             let terms = if RMS { zero } else { S::wide_quarter(sums.terms) };

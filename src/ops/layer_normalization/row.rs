@@ -146,6 +146,24 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
         unsafe { if RMS { x } else { S::sub(x, S::splat(self.about)) } }
     }
 
+    /// The lane sums of the squares of a row of `NV` full vectors, at most [`PROVISIONAL_COLS`] elements. One chain is
+    /// enough, because the fold's other chains are zero.
+    ///
+    /// # Safety
+    /// The row has so many elements, and the CPU supports the instruction set of `S`.
+    #[inline(always)]
+    pub(super) unsafe fn squares<S: Simd, const NV: usize>(&self) -> S::F64x16 {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let mut chain = S::zero();
+            for v in 0..NV {
+                let d = self.deviation::<S>(self.element.load::<S>(self.src, v * LANES));
+                chain = S::fma(d, d, chain);
+            }
+            S::widen(chain)
+        }
+    }
+
     /// The terms of a vector of values.
     ///
     /// # Safety

@@ -14,8 +14,8 @@ use super::types::KernelTypes;
 use crate::rows::row_lanes::{Normalizers, RowLanes, Sixteen, per_col_of, variance_about};
 use crate::rows::statistics::Statistics;
 use crate::simd::{
-    Bf16, Byte, Element, F16, F32, GROUP, HalfAsF32, LANES, LaneSums, Level, Simd, entry_points,
-    lane_sums, unroll, zeroed,
+    Bf16, Byte, Element, F16, F32, GROUP, HalfAsF32, LANES, LaneSums, Level, Simd, each_row,
+    entry_points, lane_sums, unroll, zeroed,
 };
 use crate::tensor::DataType;
 
@@ -84,25 +84,18 @@ unsafe fn of_vectors<S: Simd, Src: Element, Dst: Element, const RMS: bool, const
         let mut provisional: [f32; ROWS_AT_ONCE] = zeroed();
         let mut mean = Sixteen(S::wide_zero());
         if !RMS {
-            let (mut r, end) = (0, LaneSums::rows());
-            while r < end {
-                unroll!(k in LaneSums::rows_at_once::<S>(), {
-                    let row = first_row.add((r + k) * step);
-                    sums.set::<S>(r + k, sum_values::<S, Src, Dst, NV>(element, row));
-                });
-                r += LaneSums::rows_at_once::<S>();
-            }
+            each_row!(r in S, {
+                let row = first_row.add(r * step);
+                sums.set::<S>(r, sum_values::<S, Src, Dst, NV>(element, row));
+            });
             mean = per_col_of(Sixteen(sums.totals::<S>()), cols);
             S::store(provisional.as_mut_ptr(), Sixteen::round(mean));
         }
-        let (mut r, end) = (0, LaneSums::rows());
-        while r < end {
-            unroll!(k in LaneSums::rows_at_once::<S>(), {
-                let row = (element, first_row.add((r + k) * step));
-                sums.set::<S>(r + k, sum_squares::<S, Src, RMS, NV>(row, provisional[r + k]));
-            });
-            r += LaneSums::rows_at_once::<S>();
-        }
+        each_row!(r in S, {
+            let row = first_row.add(r * step);
+            let moments = Moments::<Src, Dst, RMS>::about(element, row, provisional[r]);
+            sums.set::<S>(r, moments.squares::<S, NV>());
+        });
         let mean_square = per_col_of(Sixteen(sums.totals::<S>()), cols);
         RowMoments { provisional, mean, mean_square }
     }
@@ -131,29 +124,6 @@ unsafe fn sum_values<S: Simd, Src: Element, Dst: Element, const NV: usize>(
             wide = S::wide_add(wide, element.load_f64::<S>(src, v * LANES));
         });
         wide
-    }
-}
-
-/// The lane sums of the squares about `about`, or about 0 with RMS, of a row of `NV` full vectors. One chain is enough,
-/// because the fold's other chains are zero.
-///
-/// # Safety
-/// As [`short_statistics`].
-#[inline(always)]
-unsafe fn sum_squares<S: Simd, Src: Element, const RMS: bool, const NV: usize>(
-    (element, src): (Src, *const u8),
-    about: f32,
-) -> S::F64x16 {
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        let about = S::splat(about);
-        let mut chain = S::zero();
-        unroll!(v in NV, {
-            let x = element.load::<S>(src, v * LANES);
-            let d = if RMS { x } else { S::sub(x, about) };
-            chain = S::fma(d, d, chain);
-        });
-        S::widen(chain)
     }
 }
 
