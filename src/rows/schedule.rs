@@ -63,7 +63,7 @@ pub(super) const ROWS_OF_CHAIN: usize = 8;
 pub(super) const ROWS_TO_TRANSPOSE: usize = 32;
 pub(super) const BYTES_TO_TRANSPOSE: usize = 512 * 1024;
 /// Bytes of a page. The low bits of an address are the offset in its page.
-pub(super) const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 /// The distance behind a store, modulo a page, within which loads may have to wait for it.
 pub(crate) const ALIASED: usize = 1024;
 /// The most stages, and their total size: a number of bytes, or a fraction of the size of all rows.

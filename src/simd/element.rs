@@ -15,6 +15,8 @@ pub(crate) trait Element: Copy + 'static {
     const HALF: bool;
     /// Whether f32 sums of a group of values are exact.
     const EXACT: bool = false;
+    /// Whether two vectors are stored with fewer instructions at once than one by one, given enough registers.
+    const PAIRED: bool = false;
 
     /// The token of the type. `data_type` must be the type that the kernel is compiled for.
     fn of(data_type: DataType) -> Self;
@@ -190,6 +192,8 @@ macro_rules! half_element {
     };
 }
 half_element! { Bf16, load_bf16, from_bf16, to_bf16;
+    const PAIRED: bool = true;
+
     #[inline(always)]
     fn of(_: DataType) -> Self {
         Self { converts: super::converts_bf16(), zeros: false }

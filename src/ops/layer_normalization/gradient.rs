@@ -4,7 +4,7 @@ use super::problem::LayerNormalization;
 use super::row::{load_if, store_if};
 use super::types::KernelTypes;
 use crate::rows::ColumnSums;
-use crate::simd::{Element, Fold, Full, Level, Map, Simd, Terms, Width, unroll};
+use crate::simd::{Element, Fold, Full, LANES, Level, Map, Simd, Terms, Width, unroll, zeroed};
 
 /// The modes of a gradient.
 pub(super) const LAYER: u8 = 0;
@@ -127,6 +127,7 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<
 {
     // Without the loop, the compiler loads 16-bit rows of all chains at once and runs out of registers.
     const LONG: bool = Src::HALF && Dd::HALF;
+    const IN_ORDER: bool = PARAMS & READ_SCALE == 0 && !Src::HALF && !Dd::HALF;
 
     #[inline(always)]
     unsafe fn terms<W: Width>(&self, i: usize, width: W) -> Terms<S, 1> {
@@ -240,6 +241,25 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8, c
             outs
         }
     }
+
+    /// [`at`](Self::at) for `N` vectors.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    unsafe fn some<S: Simd, const N: usize>(&self, i: usize) -> [[S::F32x16; N]; R] {
+        // SAFETY: guaranteed by the caller; vectors are numbers.
+        unsafe {
+            let mut outs: [[S::F32x16; N]; R] = zeroed();
+            unroll!(k in N, {
+                let vectors = self.at::<S, Full>(i + k * LANES, Full);
+                unroll!(r in R, {
+                    outs[r][k] = vectors[r];
+                });
+            });
+            outs
+        }
+    }
 }
 
 impl<
@@ -252,7 +272,7 @@ impl<
     const R: usize,
 > Map<S> for Gradient<'_, Src, Dd, Ds, MODE, PARAMS, R>
 {
-    const UNROLL: usize = 1;
+    const UNROLL: usize = if S::MANY_REGISTERS && Ds::PAIRED { 2 } else { 1 };
 
     #[inline(always)]
     unsafe fn apply<W: Width>(&self, i: usize, width: W) {
@@ -261,6 +281,17 @@ impl<
             let outs = self.at::<S, W>(i, width);
             unroll!(r in R, {
                 width.store_as::<S, _>(self.types.diff_src, self.rows[r].diff_src, i, outs[r]);
+            });
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn turn(&self, i: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let outs = self.some::<S, 2>(i);
+            unroll!(r in R, {
+                self.types.diff_src.store_all::<S, 2>(self.rows[r].diff_src, i, &outs[r]);
             });
         }
     }
@@ -276,28 +307,66 @@ pub(super) struct Stream<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
 impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8> Map<S>
     for Stream<'_, Src, Dd, Ds, MODE, PARAMS>
 {
-    const UNROLL: usize = 1;
+    const UNROLL: usize = <Gradient<'_, Src, Dd, Ds, MODE, PARAMS, TILE> as Map<S>>::UNROLL;
 
     #[inline(always)]
     unsafe fn apply<W: Width>(&self, i: usize, width: W) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            if const { W::FULL && <Self as Map<S>>::UNROLL == 1 } {
+                self.some::<S, 1>(i);
+            } else {
+                Map::<S>::apply(&self.gradient, i, width);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn turn(&self, i: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.some::<S, 2>(i) }
+    }
+}
+
+impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
+    Stream<'_, Src, Dd, Ds, MODE, PARAMS>
+{
+    /// [`apply`](Map::apply) to `N` whole vectors.
+    ///
+    /// # Safety
+    /// They exist, and the CPU supports the instruction set of `S`.
+    #[inline(always)]
+    unsafe fn some<S: Simd, const N: usize>(&self, i: usize) {
         let Gradient { types, rows, .. } = &self.gradient;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            if !W::FULL {
-                return Map::<S>::apply(&self.gradient, i, width);
-            }
             unroll!(r in TILE, {
                 let [src, diff_dst, added] = self.next[r];
-                S::prefetch(src.wrapping_add(i * types.src.size()));
-                S::prefetch(diff_dst.wrapping_add(i * types.diff_dst.size()));
+                prefetch::<S, Src, N>(types.src, src, i);
+                prefetch::<S, Dd, N>(types.diff_dst, diff_dst, i);
                 if const { PARAMS & ADD != 0 } {
-                    S::prefetch(added.wrapping_add(i * types.src.size()));
+                    prefetch::<S, Src, N>(types.src, added, i);
                 }
             });
-            let outs = self.gradient.at::<S, Full>(i, Full);
+            let outs = self.gradient.some::<S, N>(i);
             unroll!(r in TILE, {
-                types.diff_src.stream_all::<S, 1>(rows[r].diff_src, i, &[outs[r]]);
+                types.diff_src.stream_all::<S, N>(rows[r].diff_src, i, &outs[r]);
             });
+        }
+    }
+}
+
+/// Prefetches `N` vectors of a row.
+///
+/// # Safety
+/// The CPU supports the instruction set of `S`.
+#[inline(always)]
+unsafe fn prefetch<S: Simd, E: Element, const N: usize>(element: E, row: *const u8, i: usize) {
+    // SAFETY: guaranteed by the caller. A prefetch reads nothing.
+    unsafe {
+        S::prefetch(row.wrapping_add(i * element.size()));
+        if const { N == 2 && !E::HALF } {
+            S::prefetch(row.wrapping_add((i + LANES) * element.size()));
         }
     }
 }
