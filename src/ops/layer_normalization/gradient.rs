@@ -340,13 +340,16 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         let Gradient { types, rows, .. } = &self.gradient;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            unroll!(r in TILE, {
-                let [src, diff_dst, added] = self.next[r];
-                prefetch::<S, Src, N>(types.src, src, i);
-                prefetch::<S, Dd, N>(types.diff_dst, diff_dst, i);
-                if const { PARAMS & ADD != 0 } {
-                    prefetch::<S, Src, N>(types.src, added, i);
-                }
+            unroll!(k in N, {
+                let at = i + k * LANES;
+                unroll!(r in TILE, {
+                    let [src, diff_dst, added] = self.next[r];
+                    S::prefetch(src.wrapping_add(at * types.src.size()));
+                    S::prefetch(diff_dst.wrapping_add(at * types.diff_dst.size()));
+                    if const { PARAMS & ADD != 0 } {
+                        S::prefetch(added.wrapping_add(at * types.src.size()));
+                    }
+                });
             });
             let outs = self.gradient.some::<S, N>(i);
             unroll!(r in TILE, {
