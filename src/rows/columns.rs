@@ -12,15 +12,16 @@ use crate::tensor::DataType;
 /// The most rows in a chain.
 pub(crate) const CHAIN_ROWS: usize = 16;
 
-/// The room, in f64, for the number of rows in open chains: a cache line, so that sums are aligned.
-const OPEN: usize = 8;
+/// The room, in f64, for the number of rows in open chains and whether there are sums: a cache line, so that sums are
+/// aligned.
+const STATE: usize = 8;
 
 /// The addresses of a block's sums and chains; null if not needed.
 pub(crate) struct ColumnSums {
     pub(crate) diff_scale: *mut f64,
     pub(crate) diff_shift: *mut f64,
-    /// The number of rows in open chains; null without sums.
-    pub(crate) open: *mut u64,
+    /// The number of rows in open chains, and whether the sums have been stored; null without sums.
+    state: *mut [u64; 2],
     /// The chains.
     pub(crate) scale_chain: *mut f32,
     pub(crate) shift_chain: *mut f32,
@@ -34,14 +35,14 @@ impl ColumnSums {
             return 0;
         }
         let sums = count.saturating_mul(cols);
-        let all = sums.saturating_add(sums.div_ceil(2)).saturating_add(OPEN);
+        let all = sums.saturating_add(sums.div_ceil(2)).saturating_add(STATE);
         all.checked_next_multiple_of(8).unwrap_or(usize::MAX)
     }
 
     /// The sums of `cols` columns of the block whose scratchpad begins at `block`: diff_scale, diff_shift or both.
     #[inline(always)]
     pub(crate) fn new(cols: usize, [scale, shift]: [bool; 2], block: *mut f64) -> Self {
-        let open = block.cast::<u64>();
+        let state = block.cast();
         let block = Self::first(block);
         let at = |index: bool, wanted: bool| {
             let sums = block.wrapping_add(usize::from(index) * cols);
@@ -57,14 +58,14 @@ impl ColumnSums {
             diff_shift: at(scale, shift),
             scale_chain: chain(false, scale),
             shift_chain: chain(scale, shift),
-            open: if scale || shift { open } else { std::ptr::null_mut() },
+            state: if scale || shift { state } else { std::ptr::null_mut() },
         }
     }
 
     /// The first sum of the block whose scratchpad begins at `block`.
     #[inline(always)]
     pub(crate) fn first(block: *mut f64) -> *mut f64 {
-        block.wrapping_add(OPEN)
+        block.wrapping_add(STATE)
     }
 
     /// The sums from a column on.
@@ -78,7 +79,7 @@ impl ColumnSums {
             diff_shift: after(self.diff_shift, col),
             scale_chain: after(self.scale_chain, col),
             shift_chain: after(self.shift_chain, col),
-            open: self.open,
+            state: self.state,
         }
     }
 
@@ -89,7 +90,7 @@ impl ColumnSums {
     #[inline(always)]
     pub(crate) unsafe fn open_rows(&self) -> usize {
         // SAFETY: guaranteed by the caller.
-        if self.open.is_null() { 0 } else { unsafe { self.open.read() as usize } }
+        if self.state.is_null() { 0 } else { unsafe { (*self.state)[0] as usize } }
     }
 
     /// Records that chains with `rows` rows stay open.
@@ -98,9 +99,40 @@ impl ColumnSums {
     /// As [`open_rows`](Self::open_rows).
     #[inline(always)]
     pub(crate) unsafe fn leave_open(&self, rows: usize) {
-        if !self.open.is_null() {
+        if !self.state.is_null() {
             // SAFETY: guaranteed by the caller.
-            unsafe { self.open.write(rows as u64) }
+            unsafe { (*self.state)[0] = rows as u64 }
+        }
+    }
+
+    /// Starts a block: no rows, chains of zeros. The sums are stored later, when the first chains end or by
+    /// [`begin`](Self::begin), because for few rows storing zeros first would take up to a fifth of the time.
+    ///
+    /// # Safety
+    /// As [`end_chains`](Self::end_chains).
+    #[inline]
+    pub(crate) unsafe fn start(&self, cols: usize) {
+        let (count, _, chains) = self.adjacent();
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            self.state.write([0; 2]);
+            chains.write_bytes(0, count * cols);
+        }
+    }
+
+    /// Sets the sums to 0, unless they have been stored.
+    ///
+    /// # Safety
+    /// As [`end_chains`](Self::end_chains).
+    #[inline(always)]
+    pub(crate) unsafe fn begin(&self, cols: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            if !self.state.is_null() && (*self.state)[1] == 0 {
+                let (count, sums, _) = self.adjacent();
+                sums.write_bytes(0, count * cols);
+                (*self.state)[1] = 1;
+            }
         }
     }
 
@@ -111,32 +143,48 @@ impl ColumnSums {
     /// instruction set of `S`.
     #[inline(always)]
     pub(crate) unsafe fn end_chains<S: Simd>(&self, cols: usize) {
-        // The sums of diff_scale and diff_shift are adjacent, and so are their chains.
-        let count =
-            usize::from(!self.diff_scale.is_null()) + usize::from(!self.diff_shift.is_null());
-        let (sums, chain) = if self.diff_scale.is_null() {
-            (self.diff_shift, self.shift_chain)
-        } else {
-            (self.diff_scale, self.scale_chain)
-        };
+        if self.state.is_null() {
+            return;
+        }
+        let (count, sums, chain) = self.adjacent();
         // SAFETY: guaranteed by the caller.
-        unsafe { map::<S, _>(count * cols, &EndChain { sums, chain }) };
+        unsafe {
+            if (*self.state)[1] == 0 {
+                map::<S, _>(count * cols, &EndChain::<true> { sums, chain });
+                (*self.state)[1] = 1;
+            } else {
+                map::<S, _>(count * cols, &EndChain::<false> { sums, chain });
+            }
+        }
+    }
+
+    /// How many of diff_scale and diff_shift are summed, and the first sum and chain. Those of diff_shift follow those
+    /// of diff_scale.
+    #[inline(always)]
+    fn adjacent(&self) -> (usize, *mut f64, *mut f32) {
+        match (self.diff_scale.is_null(), self.diff_shift.is_null()) {
+            (false, shift) => (if shift { 1 } else { 2 }, self.diff_scale, self.scale_chain),
+            (true, false) => (1, self.diff_shift, self.shift_chain),
+            (true, true) => (0, self.diff_scale, self.scale_chain),
+        }
     }
 }
 
-/// Adds a chain to its sum and starts a new one.
-struct EndChain {
+/// Adds a chain to its sum, or to 0 if it is the `FIRST`, and starts a new one.
+struct EndChain<const FIRST: bool> {
     sums: *mut f64,
     chain: *mut f32,
 }
 
-impl<S: Simd> Map<S> for EndChain {
+impl<S: Simd, const FIRST: bool> Map<S> for EndChain<FIRST> {
     #[inline(always)]
     unsafe fn apply<W: Width>(&self, i: usize, width: W) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let chain = self.chain.add(i);
-            add_wide::<S, 1>(self.sums.add(i), [S::widen(width.load::<S>(chain))], width);
+            let (sums, chain) = (self.sums.add(i), self.chain.add(i));
+            let sum = if FIRST { S::wide_zero() } else { width.load_wide::<S>(sums) };
+            let terms = S::widen(width.load::<S>(chain));
+            width.store_wide::<S>(sums, S::wide_add(sum, terms));
             width.store::<S>(chain, S::zero());
         }
     }

@@ -48,8 +48,6 @@ struct Sums {
     /// Whether diff_scale and diff_shift are summed.
     wanted: [bool; 2],
     blocks: Blocks,
-    /// The size of a block, in f64.
-    size: usize,
     /// The distance between blocks, in f64. Larger ones have the same offset in a page.
     stride: usize,
     /// The room, in bytes, for shifting the blocks.
@@ -65,7 +63,6 @@ impl Sums {
             cols,
             wanted,
             blocks: Blocks::of_column_sums(rows, cols),
-            size,
             stride: stride.unwrap_or(size),
             slack: if large { PAGE } else { 0 },
         }
@@ -108,14 +105,14 @@ impl Sums {
         sums
     }
 
-    /// The sums of a block, set to 0.
+    /// The sums of a block, started.
     ///
     /// # Safety
     /// The block exists and belongs to this thread.
     unsafe fn start(&self, first: *mut f64, block: usize) -> *mut f64 {
         let sums = first.wrapping_add(block * self.stride);
         // SAFETY: guaranteed by the caller.
-        unsafe { sums.write_bytes(0, self.size) };
+        unsafe { ColumnSums::new(self.cols, self.wanted, sums).start(self.cols) };
         sums
     }
 }

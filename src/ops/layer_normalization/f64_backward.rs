@@ -208,7 +208,9 @@ unsafe fn backward_some<S: Simd, E: WideElement, const R: usize>(
 ) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let ColumnSums { diff_scale, diff_shift, .. } = job.column_sums(sums);
+        let sums = job.column_sums(sums);
+        sums.begin(job.cols);
+        let ColumnSums { diff_scale, diff_shift, .. } = sums;
         let mut rows = [gradient_row::<S, E>(job, first); R];
         for r in 1..R {
             rows[r] = gradient_row::<S, E>(job, first + r);

@@ -55,6 +55,9 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 row + CHAIN_ROWS <= last && compute(job, row, steps, scalars)
             };
             let mut ready = compute_chain(row, current);
+            if ready {
+                self.sums.begin(job.cols);
+            }
             while ready {
                 if ahead {
                     ready = compute_chain(row + CHAIN_ROWS, next);

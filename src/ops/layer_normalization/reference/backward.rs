@@ -65,6 +65,8 @@ impl Columns<'_> {
             unsafe { std::slice::from_raw_parts_mut(start, cols) }
         }
         let sums = job.column_sums(block);
+        // SAFETY: the block's scratchpad belongs to this thread.
+        unsafe { sums.begin(job.cols) };
         Self {
             scale: slice(sums.diff_scale, job.cols),
             shift: slice(sums.diff_shift, job.cols),
