@@ -27,7 +27,7 @@ const LONGEST_F32_TO_BF16_OVERLAPPED: usize = 8 * 1024;
 
 /// The longest pair of rows, in bytes, that fits any first-level cache unless rows are whole pages, which compete for
 /// the same sets. With 32 KiB, overlapped rows of 5120 bf16 took 0.9 of the time, rows of 4096 took 1.1 times as long.
-const LONGEST_UNEVEN_PAIR: usize = 20 * 1024;
+const LONGEST_PAIR_OFF_PAGES: usize = 20 * 1024;
 
 /// Short rows, 16 at a time: the longest rows, in bytes, for which the statistics of the next 16 are computed before 16
 /// are stored.
@@ -99,7 +99,7 @@ impl LongRows {
         let bytes = |data_type: DataType| cols.saturating_mul(data_type.size());
         let longest = bytes(src).max(bytes(dst));
         let pair = bytes(src).saturating_add(bytes(src).min(bytes(dst)));
-        let uneven_pair = !bytes(src).is_multiple_of(PAGE) && pair <= LONGEST_UNEVEN_PAIR;
+        let off_pages = !bytes(src).is_multiple_of(PAGE) && pair <= LONGEST_PAIR_OFF_PAGES;
         Self {
             rms,
             many_registers: level.has_many_registers(),
@@ -110,7 +110,7 @@ impl LongRows {
             widens: dst.size() > src.size(),
             one_sweep: whole && cols <= BLOCK,
             longest,
-            pair_fits: uneven_pair || pair <= caches.row_pair(),
+            pair_fits: off_pages || pair <= caches.row_pair(),
             uneven: bytes(dst) >= SHORTEST_UNEVEN && !bytes(dst).is_multiple_of(LINE),
             in_cache: caches.working_set() / longest.max(1),
             pending: (caches.first / 4 / longest.max(1)).clamp(1, DEPTH),
