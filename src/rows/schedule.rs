@@ -122,6 +122,13 @@ impl Caches {
         self.second >= LARGE_SECOND
     }
 
+    /// Whether the first-level cache is small, as on cores before Zen 5 and Ice Lake. On a Zen 4, prefetching from memory
+    /// was much faster into the second-level cache.
+    #[inline]
+    pub(crate) fn has_small_first(self) -> bool {
+        self.first < Self::USUAL.first
+    }
+
     /// Bytes of a row of src and one of dst that fit there together with the next row of each.
     #[inline]
     pub(crate) fn row_pair(self) -> usize {
@@ -138,6 +145,8 @@ pub(crate) struct Schedule {
     pub(crate) streams: bool,
     /// Src comes from memory, and is better fetched while other rows are stored than while they are summed.
     pub(crate) fetches_late: bool,
+    /// The size of src and dst.
+    pub(crate) bytes: usize,
 }
 
 impl Schedule {
@@ -162,7 +171,7 @@ impl Schedule {
             both >= STREAMED_BYTES
         };
         let fetches_late = streams && both >= BYTES_IN_MEMORY && caches.has_large_second();
-        Self { resident: both <= threads * caches.second, streams, fetches_late }
+        Self { resident: both <= threads * caches.second, streams, fetches_late, bytes: both }
     }
 
     /// Whether loads soon reach the offset in a page of earlier stores, because they are less than `near` bytes behind.

@@ -103,6 +103,11 @@ impl Simd for Avx2 {
     }
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn prefetch_second(p: *const u8) {
+        _mm_prefetch::<_MM_HINT_T1>(p.cast())
+    }
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn load_half(p: *const u16) -> Self::U16x16 {
         unsafe { (_mm_loadu_si128(p.cast()), _mm_loadu_si128(p.add(8).cast())) }
     }

@@ -397,10 +397,21 @@ impl Simd for Avx512 {
         _mm256_add_pd(_mm512_castpd512_pd256(eight), _mm512_extractf64x4_pd::<1>(eight))
     }
 
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn in_order(mut v: Self::F32x16) -> Self::F32x16 {
+        // SAFETY: no instruction.
+        unsafe {
+            std::arch::asm!("/* {} */", inout(zmm_reg) v, options(nomem, nostack, preserves_flags));
+        }
+        v
+    }
+
     operations! {
         #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
         fn stream_fence() -> () = _mm_sfence();
         fn prefetch(p: *const u8) -> () = _mm_prefetch::<_MM_HINT_T0>(p.cast());
+        fn prefetch_second(p: *const u8) -> () = _mm_prefetch::<_MM_HINT_T1>(p.cast());
         fn first_n(v: Self::F32x16, n: usize) -> Self::F32x16 = _mm512_maskz_mov_ps(first(n), v);
         fn add(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_add_ps(a, b);
         fn sub(a: Self::F32x16, b: Self::F32x16) -> Self::F32x16 = _mm512_sub_ps(a, b);

@@ -18,7 +18,6 @@
 
 use super::terms::{Chain, Fold, Sums};
 use super::{First, Full, LANES, Simd, Width, unroll, zeroed};
-use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Vectors in a chain.
 pub(crate) const CHAIN: usize = 4;
@@ -246,9 +245,6 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
 ) -> [Chain<S, K>; R] {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        if const { T::IN_ORDER } {
-            compiler_fence(Ordering::SeqCst);
-        }
         let mut chains: [Chain<S, K>; R] = zeroed();
         // A loop that the optimizer may leave: operations with post-operations are loops themselves.
         for v in 0..CHAIN {
@@ -264,6 +260,13 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
             if const { M::UNROLL != CHAIN } {
                 op.apply(at, Full);
             }
+        }
+        if const { T::IN_ORDER } {
+            unroll!(r in R, {
+                unroll!(k in K, {
+                    chains[r].products[k] = S::in_order(chains[r].products[k]);
+                });
+            });
         }
         if const { M::UNROLL == CHAIN } {
             op.turn(i);

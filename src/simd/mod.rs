@@ -100,6 +100,7 @@ macro_rules! operations {
     )*};
 }
 use operations;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Copies elements whose addresses need no alignment.
 ///
@@ -109,6 +110,13 @@ use operations;
 unsafe fn copy_n<T: Copy>(from: *const T, to: *mut T, n: usize) {
     // SAFETY: guaranteed by the caller; bytes are always aligned.
     unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast(), n * size_of::<T>()) }
+}
+
+/// A cache of a core, as the target of a prefetch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cache {
+    First,
+    Second,
 }
 
 /// Vector operations over 16 lanes of f32 (`F32x16`) and 16 of f64 (`F64x16`).
@@ -135,6 +143,13 @@ pub(crate) trait Simd: Copy + 'static {
     const MANY_REGISTERS: bool = Self::LEVEL.has_many_registers();
 
     unsafe fn splat(x: f32) -> Self::F32x16;
+    /// The vector itself. The compiler does not move the loads that it depends on behind later ones, nor, with
+    /// AVX-512, its computation.
+    #[inline(always)]
+    unsafe fn in_order(v: Self::F32x16) -> Self::F32x16 {
+        compiler_fence(Ordering::SeqCst);
+        v
+    }
     /// Vectors of zeros; see [`zeroed`].
     #[inline(always)]
     unsafe fn zeros<const N: usize>() -> [Self::F32x16; N] {
@@ -157,9 +172,25 @@ pub(crate) trait Simd: Copy + 'static {
         // SAFETY: the caller's.
         unsafe { Self::store(p, v) }
     }
-    /// Prefetches the cache line at an address, which need not be valid.
+    /// Prefetches the cache line at an address, which need not be valid, into the first-level cache.
     #[inline(always)]
     unsafe fn prefetch(_p: *const u8) {}
+    /// Prefetches a cache line into the second-level cache.
+    #[inline(always)]
+    unsafe fn prefetch_second(_p: *const u8) {}
+    /// Prefetches the cache lines of `N` addresses with a constant distance into a cache.
+    #[inline(always)]
+    unsafe fn prefetch_into<const N: usize>(cache: Cache, p: *const u8, distance: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            match cache {
+                Cache::First => unroll!(n in N, { Self::prefetch(p.wrapping_add(n * distance)) }),
+                Cache::Second => {
+                    unroll!(n in N, { Self::prefetch_second(p.wrapping_add(n * distance)) });
+                }
+            }
+        }
+    }
     /// Orders non-temporal stores before the thread's later stores.
     #[inline(always)]
     unsafe fn stream_fence() {}

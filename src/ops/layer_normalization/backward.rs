@@ -248,7 +248,8 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 let row = next + i;
                 ahead[i] = [self.src(row), self.diff_dst(row), self.added(row)];
             });
-            map::<S, _>(self.job.cols, &Stream { gradient: self.gradient(rows), next: ahead });
+            let (gradient, cache) = (self.gradient(rows), self.job.prefetched_into);
+            map::<S, _>(self.job.cols, &Stream { gradient, next: ahead, cache });
         }
     }
 }

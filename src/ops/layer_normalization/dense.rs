@@ -205,7 +205,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 let far = if RMS { step.variance_src } else { step.mean_src };
                 let distance = DENSE_PREFETCH_ROWS * NV * LANES * self.src_type.size();
                 let far = far.wrapping_add(distance + src_at);
-                prefetch::<S>(far, NV * LANES * self.src_type.size());
+                prefetch::<S>(self.job.prefetched_into, far, NV * LANES * self.src_type.size());
             }
             if step.mean {
                 sums.values[i] = self.values::<S, NV>(step.mean_src.wrapping_add(src_at));
@@ -233,7 +233,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         let row = Row { src, dst, high: scalars.high[i], low: scalars.low[i], r: scalars.r[i] };
         unsafe {
             let normalize = self.normalize::<S, 1>([RowParams::new(&row)]);
-            let op = Stream { normalize, non_temporal, next: std::ptr::null() };
+            let op = Stream::alone(normalize, non_temporal);
             match NV {
                 1 => op.vectors::<1>(0),
                 2 => op.vectors::<2>(0),

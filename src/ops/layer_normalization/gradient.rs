@@ -4,7 +4,9 @@ use super::problem::LayerNormalization;
 use super::row::{load_if, store_if};
 use super::types::KernelTypes;
 use crate::rows::ColumnSums;
-use crate::simd::{Element, Fold, Full, LANES, Level, Map, Simd, Terms, Width, unroll, zeroed};
+use crate::simd::{
+    Cache, Element, Fold, Full, LANES, Level, Map, Simd, Terms, Width, unroll, zeroed,
+};
 
 /// The modes of a gradient.
 pub(super) const LAYER: u8 = 0;
@@ -302,6 +304,8 @@ pub(super) struct Stream<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
     pub(super) gradient: Gradient<'a, Src, Dd, Ds, MODE, PARAMS, TILE>,
     /// The next rows of src, diff_dst and the added gradient, which need not exist.
     pub(super) next: [[*const u8; 3]; TILE],
+    /// The cache to prefetch them into.
+    pub(super) cache: Cache,
 }
 
 impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8> Map<S>
@@ -341,21 +345,46 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         let Gradient { types, rows, .. } = &self.gradient;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            unroll!(k in N, {
-                let at = i + k * LANES;
-                unroll!(r in TILE, {
-                    let [src, diff_dst, added] = self.next[r];
-                    S::prefetch(src.wrapping_add(at * types.src.size()));
-                    S::prefetch(diff_dst.wrapping_add(at * types.diff_dst.size()));
-                    if const { PARAMS & ADD != 0 } {
-                        S::prefetch(added.wrapping_add(at * types.src.size()));
-                    }
-                });
-            });
+            match self.cache {
+                Cache::Second if const { S::MANY_REGISTERS } => self.prefetch::<S, N, true>(i),
+                _ => self.prefetch::<S, N, false>(i),
+            }
             let outs = self.gradient.vectors::<S, N>(i);
             unroll!(r in TILE, {
                 types.diff_src.stream_all::<S, N>(rows[r].diff_src, i, &outs[r]);
             });
         }
+    }
+
+    /// Prefetches `N` vectors of the next rows, if `SECOND` into the second-level cache.
+    ///
+    /// # Safety
+    /// The CPU supports the instruction set of `S`.
+    #[inline(always)]
+    unsafe fn prefetch<S: Simd, const N: usize, const SECOND: bool>(&self, i: usize) {
+        let types = &self.gradient.types;
+        unroll!(k in N, {
+            let at = i + k * LANES;
+            unroll!(r in TILE, {
+                let [src, diff_dst, added] = self.next[r];
+                let lines = [
+                    src.wrapping_add(at * types.src.size()),
+                    diff_dst.wrapping_add(at * types.diff_dst.size()),
+                    added.wrapping_add(at * types.src.size()),
+                ];
+                unroll!(t in 3, {
+                    if const { t < 2 || PARAMS & ADD != 0 } {
+                        // SAFETY: guaranteed by the caller.
+                        unsafe {
+                            if SECOND {
+                                S::prefetch_second(lines[t]);
+                            } else {
+                                S::prefetch(lines[t]);
+                            }
+                        }
+                    }
+                });
+            });
+        });
     }
 }

@@ -4,7 +4,7 @@
 use super::schedule::{LongRows, Pipelining, SHORTEST_STRETCH};
 use crate::rows::statistics::{Statistics, mean_in_range, reciprocal, variance_is_usable};
 use crate::rows::{CHAIN_ROWS, ColumnSums, Schedule, Staged};
-use crate::simd::{Factors, FusedPostOps, LANES, LaneSums, read_scalar};
+use crate::simd::{Cache, Factors, FusedPostOps, LANES, LaneSums, read_scalar};
 use crate::tensor::{DataType, RowMap};
 
 /// Where the statistics come from, and whether they are outputs.
@@ -50,6 +50,8 @@ pub(super) struct Forward {
     pub(super) streams: bool,
     /// Whether src comes from so far that prefetching the next row pays.
     pub(super) prefetches: bool,
+    /// The cache that rows of src are prefetched into.
+    pub(super) prefetched_into: Cache,
     pub(super) long_rows: LongRows,
     pub(super) pipelining: Pipelining,
     /// How the statistics of short rows are computed.
@@ -264,6 +266,8 @@ pub(super) struct Backward {
     pub(super) more: bool,
     /// Whether diff_src is stored non-temporally.
     pub(super) streams: bool,
+    /// The cache that rows of inputs are prefetched into.
+    pub(super) prefetched_into: Cache,
     /// Computes the scalars of a chain of short rows at once; `None` for longer rows.
     pub(super) short: Option<ChainEntry>,
 }

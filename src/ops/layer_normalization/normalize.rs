@@ -2,7 +2,7 @@
 
 use super::job::ShortScalars;
 use super::row::load_if;
-use crate::simd::{Element, Full, LANES, Map, Simd, Width, unroll, zeroed};
+use crate::simd::{Cache, Element, Full, LANES, Map, Simd, Width, unroll, zeroed};
 
 /// Vectors stored per iteration.
 const TURN: usize = 4;
@@ -161,13 +161,32 @@ pub(super) struct Prefetch {
     pub(super) row: *const u8,
     /// Bytes of an element.
     pub(super) size: usize,
+    pub(super) cache: Cache,
+}
+
+impl Prefetch {
+    /// # Safety
+    /// The CPU supports the instruction set of `S`.
+    #[inline(always)]
+    unsafe fn vectors<S: Simd, const N: usize>(&self, i: usize) {
+        let Self { row, size, cache } = *self;
+        // SAFETY: guaranteed by the caller.
+        unsafe { S::prefetch_into::<N>(cache, row.wrapping_add(i * size), LANES * size) }
+    }
 }
 
 impl<S: Simd> Map<S> for Prefetch {
+    const UNROLL: usize = TURN;
+
     #[inline(always)]
     unsafe fn apply<W: Width>(&self, i: usize, _width: W) {
         // SAFETY: guaranteed by the caller.
-        unsafe { S::prefetch(self.row.wrapping_add(i * self.size)) }
+        unsafe { self.vectors::<S, 1>(i) }
+    }
+    #[inline(always)]
+    unsafe fn turn(&self, i: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.vectors::<S, TURN>(i) }
     }
 }
 
@@ -178,11 +197,22 @@ pub(super) struct Stream<S: Simd, Src, Dst, const RMS: bool, const AFFINE: u8> {
     pub(super) non_temporal: bool,
     /// A row to prefetch, or null.
     pub(super) next: *const u8,
+    /// The cache to prefetch it into.
+    pub(super) cache: Cache,
 }
 
 impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     Stream<S, Src, Dst, RMS, AFFINE>
 {
+    /// Without prefetching.
+    #[inline(always)]
+    pub(super) fn alone(
+        normalize: Normalize<S, Src, Dst, RMS, AFFINE, 1>,
+        non_temporal: bool,
+    ) -> Self {
+        Self { normalize, non_temporal, next: std::ptr::null(), cache: Cache::First }
+    }
+
     /// Stores `N` vectors at element `i`.
     ///
     /// # Safety
@@ -193,10 +223,12 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         // SAFETY: guaranteed by the caller.
         unsafe {
             let mut values = S::zeros::<N>();
+            if !self.next.is_null() {
+                let size = src_type.size();
+                let next = self.next.wrapping_add(i * size);
+                S::prefetch_into::<N>(self.cache, next, LANES * size);
+            }
             unroll!(v in N, {
-                if !self.next.is_null() {
-                    S::prefetch(self.next.wrapping_add((i + v * LANES) * src_type.size()));
-                }
                 [values[v]] = self.normalize.values(i + v * LANES, Full);
             });
             if self.non_temporal {

@@ -220,6 +220,7 @@ impl Plan {
             post_ops: fused.as_ref().map_or(FusedPostOps::NONE, |ops| FusedPostOps::new(ops)),
             streams,
             prefetches: self.long_rows.prefetches(schedule),
+            prefetched_into: self.long_rows.prefetched_into(schedule),
             schedule,
             long_rows: self.long_rows,
             pipelining: Pipelining::new(&self.long_rows, Schedule { streams, ..schedule }),
@@ -279,6 +280,7 @@ impl Plan {
             sums: self.sums,
             more: false,
             streams: self.long_rows.streams_gradient(bytes, diff_src, loads),
+            prefetched_into: self.long_rows.gradient_prefetched_into(bytes),
             short: if self.global_stats { None } else { short },
         }
     }

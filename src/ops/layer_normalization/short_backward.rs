@@ -9,7 +9,7 @@ use super::job::ChainScalars;
 use super::row::load_if;
 use super::schedule::{LONGEST_CHAIN_AHEAD, LONGEST_CHAINED_STREAMED};
 use crate::rows::CHAIN_ROWS;
-use crate::simd::{Element, First, Full, LANES, Simd, Width, add_wide, unroll, zeroed};
+use crate::simd::{Cache, Element, First, Full, LANES, Simd, Width, add_wide, unroll, zeroed};
 use std::hint::black_box;
 
 // SAFETY of every block below: rows exist and belong to this thread, `cols` is not 0, and the CPU supports the
@@ -69,6 +69,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                     steps: (steps.0, steps.1, ds_step),
                     scalars: current,
                     prefetches: streams && ahead,
+                    cache: job.prefetched_into,
                 };
                 if streams {
                     self.store_chain::<S, true>(&rows);
@@ -199,6 +200,8 @@ struct ChainRows<'a> {
     scalars: &'a ChainScalars,
     /// Whether to prefetch the chain after the next one.
     prefetches: bool,
+    /// The cache to prefetch it into.
+    cache: Cache,
 }
 
 impl ChainRows<'_> {
@@ -217,7 +220,7 @@ impl ChainRows<'_> {
         let first = row.wrapping_add(2 * CHAIN_ROWS * step + i * element.size());
         for line in (0..n * element.size()).step_by(64) {
             // SAFETY: guaranteed by the caller.
-            unsafe { S::prefetch(first.wrapping_add(line)) }
+            unsafe { S::prefetch_into::<1>(self.cache, first.wrapping_add(line), 0) }
         }
     }
 

@@ -9,7 +9,7 @@ use super::schedule::{
     LONGEST_SHORT_AHEAD, LONGEST_SHORT_AHEAD_OF_STREAMS, SHORT_PREFETCH_ROWS,
     SHORTEST_SHORT_OVERLAPPED,
 };
-use crate::simd::{Element, Simd, map};
+use crate::simd::{Cache, Element, Simd, map};
 use crate::tensor::RowMap;
 use std::hint::black_box;
 
@@ -78,15 +78,15 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 }
                 for i in 0..ROWS_AT_ONCE {
                     if sum {
-                        prefetch::<S>(summed.wrapping_add(ROWS_AT_ONCE * src_step), fetched);
+                        let ahead = summed.wrapping_add(ROWS_AT_ONCE * src_step);
+                        prefetch::<S>(job.prefetched_into, ahead, fetched);
                         sums.sum::<S, Src, Dst, RMS>(i, (src_type, summed), cols);
                         summed = summed.wrapping_add(src_step);
                     }
                     if ready {
                         let normalize =
                             self.normalize([RowParams::from_lane(&scalars, i, src, dst)]);
-                        let op = Stream { normalize, non_temporal, next: std::ptr::null() };
-                        map::<S, _>(cols, &op);
+                        map::<S, _>(cols, &Stream::alone(normalize, non_temporal));
                         (src, dst) = (src.wrapping_add(src_step), dst.wrapping_add(dst_step));
                     }
                 }
@@ -175,11 +175,11 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 let fetched = self.prefetch_bytes();
                 // One row at a time: non-temporal stores are fastest at consecutive addresses.
                 for i in 0..ROWS_AT_ONCE {
-                    prefetch::<S>(src.wrapping_add(SHORT_PREFETCH_ROWS * src_step), fetched);
+                    let ahead = src.wrapping_add(SHORT_PREFETCH_ROWS * src_step);
+                    prefetch::<S>(job.prefetched_into, ahead, fetched);
                     let row = RowParams::from_lane(scalars, i, src, dst);
-                    let next = std::ptr::null();
                     let normalize = self.normalize::<S, 1>([row]);
-                    map::<S, _>(job.cols, &Stream { normalize, non_temporal: true, next });
+                    map::<S, _>(job.cols, &Stream::alone(normalize, true));
                     (src, dst) = (src.wrapping_add(src_step), dst.wrapping_add(dst_step));
                 }
                 return;
@@ -211,9 +211,9 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
 /// # Safety
 /// The CPU supports the instruction set of `S`.
 #[inline(always)]
-pub(super) unsafe fn prefetch<S: Simd>(row: *const u8, bytes: usize) {
+pub(super) unsafe fn prefetch<S: Simd>(cache: Cache, row: *const u8, bytes: usize) {
     for line in (0..bytes).step_by(64) {
         // SAFETY: guaranteed by the caller.
-        unsafe { S::prefetch(row.wrapping_add(line)) }
+        unsafe { S::prefetch_into::<1>(cache, row.wrapping_add(line), 0) }
     }
 }
