@@ -8,6 +8,7 @@ use super::gradient::{ADD, READ_SCALE, SUM_SCALE, SUM_SHIFT, Vectors};
 use super::job::ChainScalars;
 use super::row::load_if;
 use super::schedule::{LONGEST_CHAIN_AHEAD, LONGEST_CHAINED_STREAMED};
+use crate::heap::LINE;
 use crate::rows::CHAIN_ROWS;
 use crate::simd::{Cache, Element, First, Full, LANES, Simd, Width, add_wide, unroll, zeroed};
 use std::hint::black_box;
@@ -44,6 +45,8 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             return row;
         }
         let ahead = longest <= LONGEST_CHAIN_AHEAD;
+        // As in forward, the hardware prefetches rows of up to a cache line well enough.
+        let prefetches = ahead && longest > LINE;
         let streams = job.streams
             && types.diff_src.streams(unsafe { self.diff_src(row) })
             && ds_step == job.cols * types.diff_src.size()
@@ -65,10 +68,10 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 let rows = ChainRows {
                     src: self.src(row),
                     diff_dst: self.diff_dst(row),
-                    diff_src: self.diff_src(row),
+                    diff_src: black_box(self.diff_src(row)),
                     steps: (steps.0, steps.1, ds_step),
                     scalars: current,
-                    prefetches: streams && ahead,
+                    prefetches: streams && prefetches,
                     cache: job.prefetched_into,
                 };
                 if streams {
