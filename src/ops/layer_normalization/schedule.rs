@@ -36,8 +36,8 @@ const LONGEST_F32_TO_BF16_OVERLAPPED: usize = 8 * 1024;
 const SHORTEST_NEXT_INTO_SECOND: usize = 2 * 1024;
 const SHORTEST_INTO_SECOND: usize = 256;
 const SHORTEST_HALF_INTO_SECOND: usize = 384;
-/// The total size of the tensors, in bytes, from which long rows of RMS are. Less may come from a shared cache, and then
-/// they took 1.0 to 1.2 times as long.
+/// The smallest total size of the tensors, in bytes, for which long RMS rows are prefetched into the second-level cache.
+/// Smaller tensors may be in a shared cache; rows from there took 1.0 to 1.2 times as long.
 const RMS_BYTES_INTO_SECOND: usize = 40 << 20;
 /// The fewest bytes between a row that is summed and one that is meanwhile prefetched into the second-level cache.
 const BYTES_AHEAD: usize = 4 * 1024;
@@ -96,7 +96,7 @@ pub(super) struct LongRows {
     /// Whether rows of src, or of all inputs of backward, are prefetched into the second-level cache.
     into_second: bool,
     gradient_into_second: bool,
-    /// The total size of the tensors from which they are.
+    /// The smallest total size of the tensors for which they are.
     bytes_into_second: usize,
     /// Whether a row of src, the next one or one of dst, whichever is smaller, and as much again fit the first-level
     /// cache. Non-temporal stores do not keep dst there.

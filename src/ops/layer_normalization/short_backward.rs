@@ -68,6 +68,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 let rows = ChainRows {
                     src: self.src(row),
                     diff_dst: self.diff_dst(row),
+                    // Opaque: the compiler would keep 16 addresses in memory, and advance each for every chain.
                     diff_src: black_box(self.diff_src(row)),
                     steps: (steps.0, steps.1, ds_step),
                     scalars: current,
