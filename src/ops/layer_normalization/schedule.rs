@@ -18,9 +18,9 @@ const LONGEST_RMS_OVERLAPPED_NOT_RESIDENT: usize = 4 * 1024;
 /// The same with a large second-level cache. Rows of 3072 to 5120 bf16 took 0.85 to 0.9 of the time.
 const LONGEST_RMS_OVERLAPPED_LARGE_SECOND: usize = 16 * 1024;
 const LONGEST_OVERLAPPED_NOT_RESIDENT: usize = 20 * 1024;
-/// The shortest RMS rows that overlap if dst is streamed, and the total size of the tensors, in bytes, if the first-level
-/// cache is small. On a Zen 4 they took 0.8 to 0.97 of the time; rows of 4 to 12 KiB, 1.05 to 1.1 times as long.
-const SHORTEST_RMS_STREAMED: usize = 20 * 1024;
+/// The shortest RMS rows, in bytes, that overlap if dst is streamed, and the total size of the tensors, if the first-level
+/// cache is small. On a Zen 4 they took 0.8 to 0.95 of the time; rows of 4 to 20 KiB, up to 1.1 times as long.
+const SHORTEST_RMS_STREAMED: usize = 32 * 1024;
 const RMS_BYTES_STREAMED: usize = 64 << 20;
 /// The shortest rows, in bytes, that are not stored in pairs unless they are whole cache lines. The stores of one of the
 /// two then cross lines, and may make loads of the other wait (4K aliasing): one by one, rows of 1000 to 5000 f32 took
