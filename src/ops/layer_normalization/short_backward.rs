@@ -45,8 +45,6 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             return row;
         }
         let ahead = longest <= LONGEST_CHAIN_AHEAD;
-        // As in forward, the hardware prefetches rows of up to a cache line well enough.
-        let prefetches = ahead && longest > LINE;
         let streams = job.streams
             && types.diff_src.streams(unsafe { self.diff_src(row) })
             && ds_step == job.cols * types.diff_src.size()
@@ -68,11 +66,10 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 let rows = ChainRows {
                     src: self.src(row),
                     diff_dst: self.diff_dst(row),
-                    // Opaque: the compiler would keep 16 addresses in memory, and advance each for every chain.
                     diff_src: black_box(self.diff_src(row)),
                     steps: (steps.0, steps.1, ds_step),
                     scalars: current,
-                    prefetches: streams && prefetches,
+                    prefetches: streams && ahead && longest > LINE,
                     cache: job.prefetched_into,
                 };
                 if streams {
@@ -198,11 +195,12 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
 struct ChainRows<'a> {
     src: *const u8,
     diff_dst: *const u8,
+    /// Opaque: the compiler would keep 16 addresses in memory, and advance each for every chain.
     diff_src: *mut u8,
     /// The distances between rows of src, diff_dst and diff_src, in bytes.
     steps: (usize, usize, usize),
     scalars: &'a ChainScalars,
-    /// Whether to prefetch the chain after the next one.
+    /// Whether to prefetch the chain after the next one. The hardware prefetches rows of up to a cache line well enough.
     prefetches: bool,
     /// The cache to prefetch it into.
     cache: Cache,
