@@ -22,7 +22,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     /// Runs whole chains of short rows from `first`. Returns the row it stopped at.
     ///
     /// The scalars of very short rows are computed one chain ahead, so the stores hide the latency of their square
-    /// roots and divisions.
+    /// roots and divisions. Rows to which a gradient is added are longer.
     #[inline(always)]
     pub(super) unsafe fn short_chains<S: Simd>(&self, first: usize, last: usize) -> usize {
         let job = self.job;
@@ -32,7 +32,6 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         else {
             return row;
         };
-        // Rows to which a gradient is added are longer.
         if const { !S::UNROLLS || PARAMS & ADD != 0 } {
             return row;
         }
@@ -45,6 +44,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             return row;
         }
         let ahead = longest <= LONGEST_CHAIN_AHEAD;
+        let prefetches = ahead && longest > LINE;
         let streams = job.streams
             && types.diff_src.streams(unsafe { self.diff_src(row) })
             && ds_step == job.cols * types.diff_src.size()
@@ -69,7 +69,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                     diff_src: black_box(self.diff_src(row)),
                     steps: (steps.0, steps.1, ds_step),
                     scalars: current,
-                    prefetches: streams && ahead && longest > LINE,
+                    prefetches: streams && prefetches,
                     cache: job.prefetched_into,
                 };
                 if streams {
