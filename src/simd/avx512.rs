@@ -104,24 +104,26 @@ unsafe fn any_subnormal<const N: usize>(v: &[__m512; N]) -> bool {
     found != 0
 }
 
-/// The lower 16 of the 16-bit lanes, each shifted to the upper half of a 32-bit lane.
+/// The 16-bit lanes, each shifted to the upper half of a 32-bit lane.
 ///
 /// # Safety
 /// AVX-512 BW.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn to_upper_halves(v: __m512i) -> __m512i {
+unsafe fn to_upper_halves(v: __m256i) -> __m512i {
+    // The upper half of a lane is its 16-bit lane, the lower half one that is zero. A zeroing mask would have to be
+    // loaded in loops that use masks themselves.
+    const ZERO: i32 = 16;
+    let v = _mm512_zextsi256_si512(v);
+    let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    let places = _mm512_or_si512(_mm512_slli_epi32::<16>(lanes), _mm512_set1_epi32(ZERO));
     let spread;
     // SAFETY: only reads and writes registers. From the intrinsic, the compiler would make two instructions.
     unsafe {
-        let upper = _mm512_slli_epi32::<16>(_mm512_setr_epi32(
-            0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
-        ));
         std::arch::asm!(
-            "vpermw {spread} {{{odd}}} {{z}}, {upper}, {v}",
+            "vpermw {spread}, {places}, {v}",
             spread = lateout(zmm_reg) spread,
-            odd = in(kreg) 0xaaaa_aaaa_u32,
-            upper = in(zmm_reg) upper,
+            places = in(zmm_reg) places,
             v = in(zmm_reg) v,
             options(pure, nomem, nostack, preserves_flags),
         );
@@ -192,7 +194,7 @@ impl Simd for Avx512 {
     #[inline]
     #[target_feature(enable = "avx512bw,avx512dq,avx512vl")]
     unsafe fn from_bf16(v: Self::U16x16) -> Self::F32x16 {
-        unsafe { _mm512_castsi512_ps(to_upper_halves(_mm512_castsi256_si512(v))) }
+        unsafe { _mm512_castsi512_ps(to_upper_halves(v)) }
     }
     /// The conversion instruction treats subnormals as zeros. If a result is 0, the values are checked.
     #[inline(always)]
