@@ -12,7 +12,7 @@ const ELEMENTS_OF_MANY: usize = 512 * 1024;
 /// The minimum elements of a block, unless it is the only one.
 const ELEMENTS_OF_ONE: usize = 32 * 1024;
 
-/// A split of rows into blocks of whole units, except for the last row. The blocks differ by at most one unit.
+/// A split of rows into blocks of whole units; only the last unit may be shorter. Blocks differ by at most one unit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocks {
     rows: usize,
