@@ -1,6 +1,6 @@
 //! The sizes that CONTRIBUTING.md allows: at most 500 lines per file, and at most 60 per function in `src/` and
-//! `benchdnn/harness/src/`. Also, nothing is compiled twice without need, and every crate that is published has a
-//! README and the texts of the licenses.
+//! `benchdnn/harness/src/`. Also, nothing is compiled twice without need, nothing waits for another thread's
+//! initialization, and every crate that is published has a README and the texts of the licenses.
 //!
 //! Larger ones are listed with their sizes. A list may only shrink: it is also an error if a listed file or function
 //! has become small enough.
@@ -174,6 +174,17 @@ fn the_tests_compile_nothing_of_benchdnn_a_second_time() {
     let all = compiled(&["--workspace", "--edges", "normal,build,dev"]);
     let again: Vec<&String> = alone.difference(&all).collect();
     assert!(alone.len() > 10 && again.is_empty(), "other features with the tests: {again:#?}");
+}
+
+/// A child of fork() would wait for ever if another thread of its parent was initializing (RFC 0004).
+#[test]
+fn no_initialization_is_waited_for() {
+    for file in files(&["rs"]).iter().filter(|file| file.starts_with("src")) {
+        let code = code(&text(file));
+        let mut words = code.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let found = words.find(|word| ["Once", "OnceLock", "LazyLock"].contains(word));
+        assert_eq!(found, None, "{}", file.display());
+    }
 }
 
 #[test]

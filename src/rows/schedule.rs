@@ -4,7 +4,7 @@
 //! were measured on machines with at least 32 MiB of last-level cache.
 
 use crate::tensor::DataType;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The fewest elements per thread. With fewer, the hand-over costs more than it saves.
 pub(super) const ELEMENTS_PER_THREAD: usize = 24 * 1024;
@@ -88,8 +88,18 @@ impl Caches {
 
     /// The caches of this machine, or the usual ones if the system does not report them.
     pub(crate) fn get() -> Self {
-        static CACHES: OnceLock<Caches> = OnceLock::new();
-        *CACHES.get_or_init(Self::read)
+        // 0 before the first use. Not a `OnceLock`: after fork() the thread that holds it may not exist.
+        static FIRST: AtomicUsize = AtomicUsize::new(0);
+        static SECOND: AtomicUsize = AtomicUsize::new(0);
+        let known =
+            Self { first: FIRST.load(Ordering::Relaxed), second: SECOND.load(Ordering::Relaxed) };
+        if known.first != 0 && known.second != 0 {
+            return known;
+        }
+        let read = Self::read();
+        FIRST.store(read.first, Ordering::Relaxed);
+        SECOND.store(read.second, Ordering::Relaxed);
+        read
     }
 
     #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
