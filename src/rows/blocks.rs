@@ -31,8 +31,8 @@ impl Blocks {
     pub(crate) fn at_most(rows: usize, count: usize, step: usize) -> Self {
         let all = rows.div_ceil(step);
         let count = count.max(1).min(all);
-        let per_block = count.max(1);
-        Self { rows, step, count, units: all / per_block, more: all % per_block }
+        let divisor = count.max(1);
+        Self { rows, step, count, units: all / divisor, more: all % divisor }
     }
 
     /// Blocks of whole chains of column sums, except at the end. The split depends only on the shape.

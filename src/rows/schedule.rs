@@ -41,7 +41,7 @@ const SHORT_COLS: usize = 256;
 const STREAMED_BYTES_OF_SEVERAL: usize = 48 << 20;
 /// The same with a small first-level cache, where one thread streams rows of any length from [`STREAMED_BYTES`] on. On a
 /// Zen 4 whose shared cache has 32 MiB, f32 of 16 MiB with one thread and of 32 MiB with two took 0.5 to 0.9 of the
-/// time; RMS without scale in 16 bits, 0.7 to 1.3.
+/// time; RMS without scale in 16 bits, 0.7 to 1.4.
 const STREAMED_BYTES_OF_SEVERAL_SMALL_FIRST: usize = 28 << 20;
 /// The size of src and dst from which rows of streamed problems certainly come from memory.
 const BYTES_IN_MEMORY: usize = 96 << 20;
