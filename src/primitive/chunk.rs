@@ -8,6 +8,23 @@ use crate::simd::{Element, F32, FusedOp, LANES, Simd, UpTo, Width, entry_points,
 use crate::tensor::DataType;
 use std::hint::black_box;
 
+/// Elements that will be read later, `step` bytes apart.
+#[derive(Clone, Copy)]
+pub(crate) struct Ahead {
+    pub(crate) start: *const u8,
+    pub(crate) step: usize,
+}
+
+impl Ahead {
+    pub(crate) const NONE: Self = Self { start: std::ptr::null(), step: 0 };
+
+    /// The elements after a number of others.
+    #[inline(always)]
+    pub(super) fn after(self, elements: usize) -> Self {
+        Self { start: self.start.wrapping_add(elements * self.step), ..self }
+    }
+}
+
 /// The elements of a step: where they are read and where they are written, which may be the same place.
 #[derive(Clone, Copy)]
 pub(super) struct Chunk {
@@ -16,9 +33,8 @@ pub(super) struct Chunk {
     pub(super) len: usize,
     /// Whether whole vectors are written with non-temporal stores; `to` is then a multiple of 64.
     pub(super) streams: bool,
-    /// What is prefetched meanwhile, a cache line for each vector: for the chunk's own elements and for each of the
-    /// others.
-    pub(super) ahead: Option<[*const u8; INPUTS]>,
+    /// What is prefetched meanwhile: for the chunk's own elements and for each of the others.
+    pub(super) ahead: Option<[Ahead; INPUTS]>,
 }
 
 impl Chunk {
@@ -44,7 +60,7 @@ impl Chunk {
             for k in 0..operands {
                 unroll!(v in N, {
                     // SAFETY: guaranteed by the caller.
-                    unsafe { S::prefetch(ahead[k].wrapping_add(4 * (i + v * LANES))) };
+                    unsafe { S::prefetch(ahead[k].after(i + v * LANES).start) };
                 });
             }
         }

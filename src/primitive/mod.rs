@@ -37,6 +37,7 @@ pub(crate) use attr::{
     QuantizationMode, Quantized, Residual, check_tensor, default_fpmath_mode,
     set_default_fpmath_mode,
 };
+pub(crate) use chunk::Ahead;
 pub(crate) use desc::{
     Answer, Arguments, Execution, Implementation, Op, PrimitiveDesc, PropKind, Variant,
     check_shared_layouts,

@@ -1,9 +1,10 @@
 //! Tensors that post-operations read: where the elements of a row are, as f32.
 
 use crate::error::Result;
-use crate::simd::read_scalar;
+use crate::simd::{Bf16, Element, F16, Simd, Widened, entry_points, map, read_scalar};
 use crate::tensor::{DataType, DimOffsets, MAX_NDIMS, MemoryDesc, Offsets, RowMap, for_type};
 use arrayvec::ArrayVec;
+use std::hint::black_box;
 use std::mem::MaybeUninit;
 
 /// The maximum number of inputs of a chain.
@@ -39,17 +40,17 @@ impl Source {
     /// # Safety
     /// As [`Operand::read`]; the inputs are those of the elements.
     #[inline(always)]
-    pub(super) unsafe fn read(
+    pub(super) unsafe fn read<S: Simd>(
         &self,
         inputs: &[*mut f32; INPUTS],
         start: *const u8,
-        (row, col): (usize, usize),
+        at: (usize, usize),
         to: &mut [MaybeUninit<f32>],
     ) -> *const f32 {
         match self {
             Self::Input(input) => inputs[*input],
             // SAFETY: guaranteed by the caller.
-            Self::Tensor(operand) => unsafe { operand.read(start, row, col, to).as_ptr() },
+            Self::Tensor(operand) => unsafe { operand.read::<S>(start, at, to) },
         }
     }
 }
@@ -107,54 +108,100 @@ impl Operand {
         matches!(self.place, Place::Strided { step: 1, .. })
     }
 
-    /// Elements `col` to `col + to.len() - 1` of a row, as f32: in place if possible, otherwise
-    /// copied to `to`.
+    /// Elements `col` to `col + to.len() - 1` of a row, as f32: in place if possible, otherwise copied to `to`.
     ///
     /// # Safety
-    /// The elements are readable, counted from `start`.
+    /// The elements are readable, counted from `start`. The CPU supports the instruction set of `S`.
     #[inline(always)]
-    #[allow(clippy::undocumented_unsafe_blocks)]
-    pub(super) unsafe fn read<'a>(
+    pub(super) unsafe fn read<S: Simd>(
         &self,
         start: *const u8,
-        row: usize,
-        col: usize,
-        to: &'a mut [MaybeUninit<f32>],
-    ) -> &'a [f32] {
-        // SAFETY of the blocks below: guaranteed by the caller.
-        match &self.place {
-            Place::Strided { rows, step: 0 } => {
-                let value = unsafe { read_scalar(self.data_type, start, rows.offset(row)) };
-                // Not `fill`, which may stay a call.
-                for i in 0..to.len() {
-                    to[i].write(value);
-                }
-            }
-            Place::Strided { rows, step: 1 } => {
-                let first = rows.offset(row) + col;
-                let there = start.cast::<f32>().wrapping_add(first);
-                if self.data_type == DataType::F32 && there.is_aligned() {
-                    return unsafe { std::slice::from_raw_parts(there, to.len()) };
-                }
-                for_type!(self.data_type, |TYPE| for (i, to) in to.iter_mut().enumerate() {
-                    to.write(unsafe { read_scalar(TYPE, start, first + i) });
-                });
-            }
-            Place::Strided { rows, step } => {
-                let first = rows.offset(row) + col * step;
-                for (i, to) in to.iter_mut().enumerate() {
-                    to.write(unsafe { read_scalar(self.data_type, start, first + i * step) });
-                }
-            }
-            Place::Any { rows, cols } => {
-                let first = rows.offset(row);
-                for (i, to) in to.iter_mut().enumerate() {
-                    let at = first + cols.offset(col + i);
-                    to.write(unsafe { read_scalar(self.data_type, start, at) });
-                }
+        (row, col): (usize, usize),
+        to: &mut [MaybeUninit<f32>],
+    ) -> *const f32 {
+        if let (Place::Strided { rows, step: 1 }, DataType::F32) = (&self.place, self.data_type) {
+            let there = start.cast::<f32>().wrapping_add(rows.offset(row) + col);
+            if there.is_aligned() {
+                return there;
             }
         }
-        // Each element was written above.
-        unsafe { std::slice::from_raw_parts(to.as_ptr().cast(), to.len()) }
+        let entry = copy_entries::at(S::LEVEL).unwrap_or(copy_entries::portable::entry_portable);
+        // Opaque, because LLVM inlines the only call of a function with target features.
+        let entry = black_box(entry);
+        // SAFETY: guaranteed by the caller.
+        unsafe { entry(self, start, (row, col), to) };
+        to.as_ptr().cast()
     }
+}
+
+entry_points! {
+    /// [`copy`], compiled separately from the chain, which reads operands in many places.
+    mod copy_entries: copy<>(
+        operand: &Operand, start: *const u8, at: (usize, usize), to: &mut [MaybeUninit<f32>]
+    ) -> ();
+}
+
+/// Copies elements `col` to `col + to.len() - 1` of a row.
+///
+/// # Safety
+/// As [`Operand::read`].
+#[inline(always)]
+#[allow(clippy::undocumented_unsafe_blocks)]
+unsafe fn copy<S: Simd>(
+    operand: &Operand,
+    start: *const u8,
+    (row, col): (usize, usize),
+    to: &mut [MaybeUninit<f32>],
+) {
+    let data_type = operand.data_type;
+    // SAFETY of the blocks below: guaranteed by the caller.
+    match &operand.place {
+        Place::Strided { rows, step: 0 } => {
+            let value = unsafe { read_scalar(data_type, start, rows.offset(row)) };
+            // Not `fill`, which may stay a call.
+            for i in 0..to.len() {
+                to[i].write(value);
+            }
+        }
+        Place::Strided { rows, step: 1 } => {
+            let first = rows.offset(row) + col;
+            match data_type {
+                DataType::Bf16 => unsafe { widen::<S, Bf16>(data_type, start, first, to) },
+                DataType::F16 => unsafe { widen::<S, F16>(data_type, start, first, to) },
+                _ => for_type!(data_type, |TYPE| for (i, to) in to.iter_mut().enumerate() {
+                    to.write(unsafe { read_scalar(TYPE, start, first + i) });
+                }),
+            }
+        }
+        Place::Strided { rows, step } => {
+            let first = rows.offset(row) + col * step;
+            for (i, to) in to.iter_mut().enumerate() {
+                to.write(unsafe { read_scalar(data_type, start, first + i * step) });
+            }
+        }
+        Place::Any { rows, cols } => {
+            let first = rows.offset(row);
+            for (i, to) in to.iter_mut().enumerate() {
+                let at = first + cols.offset(col + i);
+                to.write(unsafe { read_scalar(data_type, start, at) });
+            }
+        }
+    }
+}
+
+/// Converts adjacent elements from `first` on.
+///
+/// # Safety
+/// As [`Operand::read`].
+#[inline(always)]
+unsafe fn widen<S: Simd, E: Element>(
+    data_type: DataType,
+    start: *const u8,
+    first: usize,
+    to: &mut [MaybeUninit<f32>],
+) {
+    let element = E::of(data_type);
+    let from = start.wrapping_add(first * element.size());
+    // SAFETY: guaranteed by the caller.
+    unsafe { map::<S, _>(to.len(), &Widened { element, from, to: to.as_mut_ptr().cast() }) };
 }

@@ -1,7 +1,7 @@
 //! Applies the attributes to rows of an output, in f32 and in order: the scale of src, the
 //! post-operations, the scale of dst. The chain of an elementwise primitive starts with its function of the inputs.
 
-use super::chunk::{Chunk, binary, binary_after, each, eltwise, round, select};
+use super::chunk::{Ahead, Chunk, binary, binary_after, each, eltwise, round, select};
 use super::dropout::Drawing;
 use super::operand::{INPUTS, Operand, Source};
 use super::step::{BeforePostOps, Step, steps};
@@ -251,25 +251,25 @@ unsafe fn apply_step<S: Simd>(
             }
             Step::Gradient(gradient) => gradient.apply::<S>(chunk, inputs[1]),
             Step::Binary { after, algorithm, first, second: None } => {
-                let ys = first.read(inputs, operands[0], at, ys);
+                let ys = first.read::<S>(inputs, operands[0], at, ys);
                 match after {
                     Some(before) => binary_after::<S>(chunk, before, *algorithm, ys),
                     None => binary::<S>(chunk, *algorithm, ys),
                 }
             }
             Step::Binary { first, second: Some(second), .. } => {
-                let ys = first.read(inputs, operands[0], at, ys);
-                select::<S>(chunk, ys, second.read(inputs, operands[1], at, zs));
+                let ys = first.read::<S>(inputs, operands[0], at, ys);
+                select::<S>(chunk, ys, second.read::<S>(inputs, operands[1], at, zs));
             }
             Step::Sum { scale, zero_point, dst } => {
-                let ys = dst.read(operands[0], at.0, at.1, ys).as_ptr();
+                let ys = dst.read::<S>(operands[0], at, ys);
                 each!(chunk, by 4, |x, y: ys| (y - *zero_point).mul_add(*scale, x));
             }
             Step::Round(DataType::F16) => round::<S, F16>(chunk, DataType::F16),
             Step::Round(data_type) => round::<S, Bf16>(chunk, *data_type),
             Step::Affine { scale, shift, plus_one } => {
-                let ys = parameter(scale, operands[0], at, ys);
-                let zs = parameter(shift, operands[1], at, zs);
+                let ys = parameter::<S>(scale, operands[0], at, ys);
+                let zs = parameter::<S>(shift, operands[1], at, zs);
                 match (scale.is_some(), shift.is_some(), *plus_one) {
                     (true, true, true) => each!(chunk, |x, y: ys, z: zs| x.mul_add(y + 1.0, z)),
                     (true, true, false) => each!(chunk, |x, y: ys, z: zs| x.mul_add(y, z)),
@@ -280,7 +280,7 @@ unsafe fn apply_step<S: Simd>(
                 }
             }
             Step::Gate(gate, gating) => {
-                let ys = gate.read(operands[0], at.0, at.1, ys).as_ptr();
+                let ys = gate.read::<S>(operands[0], at, ys);
                 each!(chunk, |x, y: ys| x * gating.value(y));
             }
             // Applied before.
@@ -294,15 +294,15 @@ unsafe fn apply_step<S: Simd>(
 /// # Safety
 /// As [`Operand::read`].
 #[inline(always)]
-unsafe fn parameter(
+unsafe fn parameter<S: Simd>(
     operand: &Option<Operand>,
     start: *const u8,
-    (row, col): (usize, usize),
+    at: (usize, usize),
     to: &mut [MaybeUninit<f32>],
 ) -> *const f32 {
     match operand {
         // SAFETY: guaranteed by the caller.
-        Some(operand) => unsafe { operand.read(start, row, col, to).as_ptr() },
+        Some(operand) => unsafe { operand.read::<S>(start, at, to) },
         None => std::ptr::null(),
     }
 }
@@ -333,8 +333,8 @@ pub(crate) struct Inputs<'a> {
 pub(crate) struct InputRows {
     pub(crate) start: *mut f32,
     pub(crate) step: usize,
-    /// What is prefetched while the elements are read, if anything is: 4 bytes for each.
-    pub(crate) ahead: *const u8,
+    /// What is prefetched while the elements are read.
+    pub(crate) ahead: Ahead,
 }
 
 /// Applies all steps to rows `first` to `last - 1`. `rows` starts at row `first`.
@@ -352,7 +352,9 @@ unsafe fn apply_to_rows<S: Simd>(
     // Most operands are read in place. Buffers that are not written cost neither time nor cache.
     let (mut ys, mut zs) = ([MaybeUninit::uninit(); CHUNK], [MaybeUninit::uninit(); CHUNK]);
     let most = if bound.is_one_of_inputs() { usize::MAX } else { CHUNK };
-    for row in first..last {
+    for i in first..last {
+        // From the last row on, because a kernel that has just stored them left the last ones in the nearest cache.
+        let row = if rows.inputs.is_none() { first + (last - 1 - i) } else { i };
         let start = rows.start.wrapping_add((row - first) * rows.step);
         let mut inputs = [start; INPUTS];
         let (mut streams, mut ahead) = (false, None);
@@ -363,10 +365,10 @@ unsafe fn apply_to_rows<S: Simd>(
             }
             streams = given.streams && start.addr().is_multiple_of(64);
             if given.prefetches {
-                let mut of = [std::ptr::null(); INPUTS];
+                let mut of = [Ahead::NONE; INPUTS];
                 for i in 0..INPUTS {
                     let InputRows { ahead, step, .. } = given.rows[i];
-                    of[i] = ahead.wrapping_add((row - first) * step * 4);
+                    of[i] = ahead.after((row - first) * step);
                 }
                 ahead = Some(of);
             }
@@ -388,7 +390,7 @@ unsafe fn apply_to_rows<S: Simd>(
             }
             if let Some(ahead) = &mut ahead {
                 for i in 0..INPUTS {
-                    ahead[i] = ahead[i].wrapping_add(len * 4);
+                    ahead[i] = ahead[i].after(len);
                 }
             }
         }

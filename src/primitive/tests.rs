@@ -7,8 +7,8 @@ use super::exact_tests::{
     softplus, swish_slope, tanh_argument,
 };
 use super::{
-    Arguments, Attr, BeforePostOps, Gradient, INPUTS, InputRows, Inputs, PostOpChain, Rows, Start,
-    chain_entry,
+    Ahead, Arguments, Attr, BeforePostOps, Gradient, INPUTS, InputRows, Inputs, PostOpChain, Rows,
+    Start, chain_entry,
 };
 use crate::simd::Level;
 use crate::tensor::{DataType, MemoryDesc};
@@ -37,8 +37,7 @@ fn results(start: Start, level: Level, of: &[f32]) -> Vec<f32> {
     let chain = PostOpChain::after(&before, &Attr::default(), &desc, Some(&[])).unwrap().unwrap();
     let (mut xs, mut ones) = (of.to_vec(), vec![1.0f32; of.len()]);
     let mut results = vec![0.0f32; of.len()];
-    let mut inputs =
-        [InputRows { start: xs.as_mut_ptr(), step: 0, ahead: std::ptr::null() }; INPUTS];
+    let mut inputs = [InputRows { start: xs.as_mut_ptr(), step: 0, ahead: Ahead::NONE }; INPUTS];
     inputs[1].start = ones.as_mut_ptr();
     let start = results.as_mut_ptr();
     let inputs = Some(Inputs { rows: &inputs, streams: false, prefetches: false });

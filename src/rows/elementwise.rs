@@ -16,9 +16,9 @@ use super::spread::{spread, width_of};
 use crate::error::{Error, Result};
 use crate::heap::{Counted, LINE, counted};
 use crate::primitive::{
-    Attr, BeforePostOps, BinaryAlgorithm, BoundChain, ChainEntry, Execution, HalfEntry, HalfRows,
-    INPUTS, Implementation, InputRows, Inputs, OpArgument, Padding, PostOpChain, Rows, Start,
-    Usage, Variant, chain_entry, half_entry,
+    Ahead, Attr, BeforePostOps, BinaryAlgorithm, BoundChain, ChainEntry, Execution, HalfEntry,
+    HalfRows, INPUTS, Implementation, InputRows, Inputs, OpArgument, Padding, PostOpChain, Rows,
+    Start, Usage, Variant, chain_entry, half_entry,
 };
 use crate::simd::Level;
 use crate::tensor::{DataType, MAX_NDIMS, MemoryDesc};
@@ -322,8 +322,8 @@ impl Vectorized {
             // SAFETY: the execution's buffers were checked, units are given out once, and the machine has the level.
             return unsafe { apply(&self.half_rows(plan, algorithm, (first, &cols)), rows.len()) };
         }
-        let none = (std::ptr::null_mut(), std::ptr::null());
-        let mut inputs = [InputRows { start: none.0, step: 0, ahead: none.1 }; INPUTS];
+        let mut inputs =
+            [InputRows { start: std::ptr::null_mut(), step: 0, ahead: Ahead::NONE }; INPUTS];
         for (i, side) in self.inputs.iter().enumerate() {
             inputs[i] = match &mut buffers {
                 Some(buffers) if !plan.direct[i] => {

@@ -2,7 +2,7 @@
 
 use super::order::row_map;
 use super::pack::{Entry, Packing};
-use crate::primitive::{INPUTS, InputRows};
+use crate::primitive::{Ahead, INPUTS, InputRows};
 use crate::simd::read_scalar;
 use crate::tensor::{DataType, MemoryDesc, RowMap};
 use std::mem::MaybeUninit;
@@ -77,7 +77,13 @@ impl Side {
     /// The rows in place.
     pub(super) fn in_place(&self, address: *mut u8, row: usize, col: usize) -> InputRows {
         let (start, step) = self.place(address, row, col);
-        InputRows { start: start.cast(), step, ahead: start.wrapping_add(AHEAD) }
+        let ahead = self.ahead(start.wrapping_add(AHEAD));
+        InputRows { start: start.cast(), step, ahead }
+    }
+
+    /// The elements from an address on.
+    fn ahead(&self, start: *const u8) -> Ahead {
+        Ahead { start, step: self.step * self.data_type.size() }
     }
 
     /// The address behind the elements of a unit, where the next unit of a dense tensor starts.
@@ -116,7 +122,7 @@ impl Side {
         let shared = self.rows.step() == Some(0) && !self.scaled;
         let last = if shared { rows.start + 1 } else { rows.end };
         let step = if shared { 0 } else { len };
-        let ahead = self.next(address, rows, cols);
+        let ahead = self.ahead(self.next(address, rows, cols));
         if self.step > 0 {
             let packing = self.packing(address, cols, start);
             // SAFETY: guaranteed by the caller; the buffer has the elements of a unit.

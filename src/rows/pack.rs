@@ -5,8 +5,8 @@
 //! level of the entry.
 
 use crate::simd::{
-    Bf16, Element, F16, F32, LANES, Level, Map, Simd, Width, entry_points, map, read_scalar,
-    unroll, write_scalar,
+    Bf16, Element, F16, F32, LANES, Level, Map, Simd, Widened, Width, entry_points, map,
+    read_scalar, unroll, write_scalar,
 };
 use crate::tensor::{DataType, RowMap, for_type};
 use std::marker::PhantomData;
@@ -152,24 +152,6 @@ macro_rules! by_conversion {
     };
 }
 
-/// Converts a row to f32 with vector instructions.
-struct Widened<E> {
-    element: E,
-    from: *const u8,
-    to: *mut u8,
-}
-
-impl<S: Simd, E: Element> Map<S> for Widened<E> {
-    #[inline(always)]
-    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
-        // SAFETY: guaranteed by the caller.
-        unsafe {
-            let values = width.load_as::<S, _>(self.element, self.from, i);
-            width.store_as::<S, _>(F32, self.to, i, values);
-        }
-    }
-}
-
 /// Rounds a row of f32 to a floating-point type with vector instructions.
 struct Rounded<E> {
     element: E,
@@ -234,7 +216,7 @@ unsafe fn load_dense<S: Simd, E: Element>(c: &Packing, first: usize, last: usize
     let element = E::of(c.data_type);
     for row in first..last {
         let from = c.tensor.wrapping_add(c.rows.offset(row) * element.size());
-        let to = c.stage.wrapping_add((row - first) * c.stage_step * 4);
+        let to = c.stage.wrapping_add((row - first) * c.stage_step * 4).cast();
         // SAFETY: guaranteed by the caller.
         unsafe { map::<S, _>(c.cols, &Widened { element, from, to }) };
     }

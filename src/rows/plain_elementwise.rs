@@ -7,8 +7,8 @@ use super::schedule::PLAIN_BLOCKS;
 use crate::error::Result;
 use crate::heap::{Counted, counted};
 use crate::primitive::{
-    BoundChain, Execution, INPUTS, Implementation, InputRows, Inputs, Padding, PostOpChain, Rows,
-    Variant, chain_entry,
+    Ahead, BoundChain, Execution, INPUTS, Implementation, InputRows, Inputs, Padding, PostOpChain,
+    Rows, Variant, chain_entry,
 };
 use crate::simd::Level;
 use crate::threads::Length;
@@ -114,7 +114,7 @@ impl Reference {
         let inputs = values.each_mut().map(|v| InputRows {
             start: v.as_mut_ptr(),
             step: CHUNK,
-            ahead: std::ptr::null(),
+            ahead: Ahead::NONE,
         });
         let start = results.as_mut_ptr();
         let inputs = Some(Inputs { rows: &inputs, streams: false, prefetches: false });

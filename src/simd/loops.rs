@@ -17,7 +17,7 @@
 //! length. A long row can be split at blocks without changing a bit.
 
 use super::terms::{Chain, Fold, Sums};
-use super::{First, Full, LANES, Simd, Width, unroll, zeroed};
+use super::{Element, First, Full, LANES, Simd, Width, unroll, zeroed};
 
 /// Vectors in a chain.
 pub(crate) const CHAIN: usize = 4;
@@ -418,6 +418,24 @@ pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
         }
         if i < cols {
             op.apply(i, First(cols - i));
+        }
+    }
+}
+
+/// The [`Map`] that converts elements of a type to f32.
+pub(crate) struct Widened<E> {
+    pub(crate) element: E,
+    pub(crate) from: *const u8,
+    pub(crate) to: *mut f32,
+}
+
+impl<S: Simd, E: Element> Map<S> for Widened<E> {
+    #[inline(always)]
+    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let values = width.load_as::<S, _>(self.element, self.from, i);
+            width.store::<S>(self.to.add(i), values);
         }
     }
 }
