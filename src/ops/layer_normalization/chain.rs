@@ -3,8 +3,9 @@
 
 use super::gradient::{Kind, LAYER, READ_SCALE, RMS, RowSums};
 use super::job::{Backward, ChainEntry, ChainScalars};
-use super::schedule::LONGEST_CHAINED;
+use super::schedule::{LONGEST_CHAINED, is_prefetched_in_sums};
 use super::types::KernelTypes;
+use crate::heap::LINE;
 use crate::rows::CHAIN_ROWS;
 use crate::rows::row_lanes::{RowLanes, Sixteen, given_in_range, slopes};
 use crate::simd::{
@@ -25,6 +26,8 @@ struct Rows<'a, Src, Dd> {
     scale: *const f32,
     mean: &'a [f32; CHAIN_ROWS],
     r: &'a [f32; CHAIN_ROWS],
+    /// Whether to prefetch the chain after the next one into the second-level cache.
+    prefetches: bool,
 }
 
 impl<Src: Element, Dd: Element> Rows<'_, Src, Dd> {
@@ -49,6 +52,23 @@ impl<Src: Element, Dd: Element> Rows<'_, Src, Dd> {
         }
     }
 
+    /// Prefetches a row of `cols` f32 two chains later, which need not exist.
+    ///
+    /// # Safety
+    /// The CPU supports the instruction set of `S`.
+    #[inline(always)]
+    unsafe fn prefetch<S: Simd>(&self, row: usize, cols: usize) {
+        let later = row + 2 * CHAIN_ROWS;
+        let (src, diff_dst) = (later * self.src_step, later * self.dd_step);
+        for line in (0..cols * size_of::<f32>()).step_by(LINE) {
+            // SAFETY: guaranteed by the caller.
+            unsafe {
+                S::prefetch_second(self.src.wrapping_add(src + line));
+                S::prefetch_second(self.diff_dst.wrapping_add(diff_dst + line));
+            }
+        }
+    }
+
     /// The sums of a row of `NV` full vectors. One chain is enough, because the fold's other chains are zero.
     ///
     /// # Safety
@@ -61,6 +81,11 @@ impl<Src: Element, Dd: Element> Rows<'_, Src, Dd> {
     ) {
         // SAFETY: guaranteed by the caller.
         unsafe {
+            if const { S::MANY_REGISTERS && !Src::HALF && !Dd::HALF && is_prefetched_in_sums(NV * LANES) }
+                && self.prefetches
+            {
+                self.prefetch::<S>(i, NV * LANES);
+            }
             let row = self.row::<S, MODE, PARAMS>(i);
             let (mut d_sum, mut d_xhat_sum) = (S::zero(), S::zero());
             unroll!(v in NV, {
@@ -217,6 +242,7 @@ unsafe fn chain_scalars<S: Simd, Src: Element, Dd: Element, const MODE: u8, cons
             scale: job.scale,
             mean,
             r,
+            prefetches: job.prefetched_in_sums,
         };
         let [d, d_xhat] = sums::<S, Src, Dd, MODE, PARAMS>(&rows, job.cols);
         let sums = [Sixteen(d), Sixteen(d_xhat)];

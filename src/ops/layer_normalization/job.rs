@@ -268,6 +268,8 @@ pub(super) struct Backward {
     pub(super) streams: bool,
     /// The cache that rows of inputs are prefetched into.
     pub(super) prefetched_into: Cache,
+    /// Whether short rows are prefetched while their scalars are computed, rather than while they are stored.
+    pub(super) prefetched_in_sums: bool,
     /// Computes the scalars of a chain of short rows at once; `None` for longer rows.
     pub(super) short: Option<ChainEntry>,
 }

@@ -254,6 +254,7 @@ impl Plan {
         let element = inputs * src_type.size() + diff_dst_type.size() + diff_src_type.size();
         let bytes = (pipeline.rows * pipeline.cols).saturating_mul(element);
         let loads = [src, diff_dst, added, scale.cast_mut().cast()];
+        let streams = self.long_rows.streams_gradient(bytes, diff_src, loads);
         Backward {
             cols: pipeline.cols,
             stat_cols: self.stat_cols,
@@ -279,8 +280,11 @@ impl Plan {
             rms: self.rms,
             sums: self.sums,
             more: false,
-            streams: self.long_rows.streams_gradient(bytes, diff_src, loads),
+            streams,
             prefetched_into: self.long_rows.gradient_prefetched_into(bytes),
+            prefetched_in_sums: streams
+                && self.long_rows.gradient_prefetched_in_sums
+                && [src_type, diff_dst_type] == [DataType::F32; 2],
             short: if self.global_stats { None } else { short },
         }
     }

@@ -44,7 +44,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             return row;
         }
         let ahead = longest <= LONGEST_CHAIN_AHEAD;
-        let prefetches = ahead && longest > LINE;
+        let prefetches = ahead && longest > LINE && !job.prefetched_in_sums;
         let streams = job.streams
             && types.diff_src.streams(unsafe { self.diff_src(row) })
             && ds_step == job.cols * types.diff_src.size()
