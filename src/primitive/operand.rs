@@ -126,7 +126,7 @@ impl Operand {
             }
         }
         let entry = copy_entries::at(S::LEVEL).unwrap_or(copy_entries::portable::entry_portable);
-        // Opaque, because LLVM inlines the only call of a function with target features.
+        // Opaque, as in `eltwise`.
         let entry = black_box(entry);
         // SAFETY: guaranteed by the caller.
         unsafe { entry(self, start, (row, col), to) };

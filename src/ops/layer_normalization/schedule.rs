@@ -102,9 +102,10 @@ pub(super) struct LongRows {
     /// Whether rows of src, or of all inputs of backward, are prefetched into the second-level cache.
     into_second: bool,
     gradient_into_second: bool,
-    pub(super) gradient_prefetched_in_sums: bool,
     /// The smallest total size of the tensors for which they are.
     bytes_into_second: usize,
+    /// Whether rows of f32 are prefetched while the scalars of backward are computed.
+    pub(super) gradient_prefetched_in_sums: bool,
     /// Whether a row of src, the next one or one of dst, whichever is smaller, and as much again fit the first-level
     /// cache. Non-temporal stores do not keep dst there.
     pair_fits: bool,
@@ -150,10 +151,10 @@ impl LongRows {
             gradient_into_second: caches.has_small_first()
                 && level.has_many_registers()
                 && bytes(src) >= SHORTEST_INTO_SECOND,
+            bytes_into_second: if rms && cols > GROUP { RMS_BYTES_INTO_SECOND } else { 0 },
             gradient_prefetched_in_sums: caches.has_small_first()
                 && level.has_many_registers()
                 && is_prefetched_in_sums(cols),
-            bytes_into_second: if rms && cols > GROUP { RMS_BYTES_INTO_SECOND } else { 0 },
             pair_fits: off_pages || pair <= caches.row_pair(),
             uneven: bytes(dst) >= SHORTEST_UNEVEN && !bytes(dst).is_multiple_of(LINE),
             in_cache: caches.working_set() / longest.max(1),
