@@ -146,7 +146,6 @@ entry_points! {
 /// # Safety
 /// As [`Operand::read`].
 #[inline(always)]
-#[allow(clippy::undocumented_unsafe_blocks)]
 unsafe fn copy<S: Simd>(
     operand: &Operand,
     start: *const u8,
@@ -154,36 +153,37 @@ unsafe fn copy<S: Simd>(
     to: &mut [MaybeUninit<f32>],
 ) {
     let data_type = operand.data_type;
-    // SAFETY of the blocks below: guaranteed by the caller.
-    match &operand.place {
-        Place::Strided { rows, step: 0 } => {
-            let value = unsafe { read_scalar(data_type, start, rows.offset(row)) };
-            // Not `fill`, which may stay a call.
-            for i in 0..to.len() {
-                to[i].write(value);
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match &operand.place {
+            Place::Strided { rows, step: 0 } => {
+                let value = read_scalar(data_type, start, rows.offset(row));
+                // Not `fill`, which may stay a call.
+                for i in 0..to.len() {
+                    to[i].write(value);
+                }
             }
-        }
-        Place::Strided { rows, step: 1 } => {
-            let first = rows.offset(row) + col;
-            match data_type {
-                DataType::Bf16 => unsafe { widen::<S, Bf16>(data_type, start, first, to) },
-                DataType::F16 => unsafe { widen::<S, F16>(data_type, start, first, to) },
-                _ => for_type!(data_type, |TYPE| for (i, to) in to.iter_mut().enumerate() {
-                    to.write(unsafe { read_scalar(TYPE, start, first + i) });
-                }),
+            Place::Strided { rows, step: 1 } => {
+                let first = rows.offset(row) + col;
+                match data_type {
+                    DataType::Bf16 => widen::<S, Bf16>(data_type, start, first, to),
+                    DataType::F16 => widen::<S, F16>(data_type, start, first, to),
+                    _ => for_type!(data_type, |TYPE| for (i, to) in to.iter_mut().enumerate() {
+                        to.write(read_scalar(TYPE, start, first + i));
+                    }),
+                }
             }
-        }
-        Place::Strided { rows, step } => {
-            let first = rows.offset(row) + col * step;
-            for (i, to) in to.iter_mut().enumerate() {
-                to.write(unsafe { read_scalar(data_type, start, first + i * step) });
+            Place::Strided { rows, step } => {
+                let first = rows.offset(row) + col * step;
+                for (i, to) in to.iter_mut().enumerate() {
+                    to.write(read_scalar(data_type, start, first + i * step));
+                }
             }
-        }
-        Place::Any { rows, cols } => {
-            let first = rows.offset(row);
-            for (i, to) in to.iter_mut().enumerate() {
-                let at = first + cols.offset(col + i);
-                to.write(unsafe { read_scalar(data_type, start, at) });
+            Place::Any { rows, cols } => {
+                let first = rows.offset(row);
+                for (i, to) in to.iter_mut().enumerate() {
+                    to.write(read_scalar(data_type, start, first + cols.offset(col + i)));
+                }
             }
         }
     }

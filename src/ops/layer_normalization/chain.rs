@@ -4,13 +4,13 @@
 use super::gradient::{Kind, LAYER, READ_SCALE, RMS, RowSums};
 use super::job::{Backward, ChainEntry, ChainScalars};
 use super::schedule::{LONGEST_CHAINED, is_prefetched_in_sums};
+use super::short_forward::prefetch;
 use super::types::KernelTypes;
-use crate::heap::LINE;
 use crate::rows::CHAIN_ROWS;
 use crate::rows::row_lanes::{RowLanes, Sixteen, given_in_range, slopes};
 use crate::simd::{
-    Bf16, Element, F16, F32, Full, GROUP, LANES, LaneSums, Level, Simd, each_row, entry_points,
-    lane_sums, unroll, zeroed,
+    Bf16, Cache, Element, F16, F32, Full, GROUP, LANES, LaneSums, Level, Simd, each_row,
+    entry_points, lane_sums, unroll, zeroed,
 };
 use crate::tensor::DataType;
 
@@ -59,13 +59,12 @@ impl<Src: Element, Dd: Element> Rows<'_, Src, Dd> {
     #[inline(always)]
     unsafe fn prefetch<S: Simd>(&self, row: usize, cols: usize) {
         let later = row + 2 * CHAIN_ROWS;
-        let (src, diff_dst) = (later * self.src_step, later * self.dd_step);
-        for line in (0..cols * size_of::<f32>()).step_by(LINE) {
-            // SAFETY: guaranteed by the caller.
-            unsafe {
-                S::prefetch_second(self.src.wrapping_add(src + line));
-                S::prefetch_second(self.diff_dst.wrapping_add(diff_dst + line));
-            }
+        let src = self.src.wrapping_add(later * self.src_step);
+        let diff_dst = self.diff_dst.wrapping_add(later * self.dd_step);
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            prefetch::<S>(Cache::Second, src, cols * size_of::<f32>());
+            prefetch::<S>(Cache::Second, diff_dst, cols * size_of::<f32>());
         }
     }
 
