@@ -9,7 +9,7 @@ use super::forward::Kernel;
 use super::job::{Forward, StatisticsUse};
 use super::normalize::{BOTH, Row, RowParams, SCALE, Stream};
 use super::row::{Moments, PROVISIONAL_COLS, mean_of_terms, provisional_lanes, value_lanes};
-use super::schedule::{DENSE_PREFETCH_ROWS, LONGEST_DENSE_PREFETCHED};
+use super::schedule::DENSE_PREFETCH_ROWS;
 use super::short_forward::prefetch;
 use super::types::KernelTypes;
 use crate::primitive::normalization::Flags;
@@ -93,8 +93,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             let (first_src, first_dst) = (self.src(first), self.dst(first));
             let non_temporal = self.non_temporal(first_dst, dst_step);
             // The hardware prefetches rows of up to a cache line well enough.
-            let far = job.streams
-                || RMS && !job.schedule.resident && src_step <= LONGEST_DENSE_PREFETCHED;
+            let far =
+                job.streams || RMS && !job.schedule.resident && job.long_rows.dense_prefetched;
             let prefetches = src_step > 64 && far;
             // The number of rows that have passed each stage.
             let (mut means, mut variances, mut stored) = (0, 0, 0);
