@@ -20,7 +20,7 @@ const LONGEST_RMS_OVERLAPPED_LARGE_SECOND: usize = 16 * 1024;
 const LONGEST_OVERLAPPED_NOT_RESIDENT: usize = 20 * 1024;
 /// The shortest RMS rows, in bytes, that overlap if dst is streamed, and the total size of the tensors, if the first-level
 /// cache is small and src or dst is not of 16 bits. On a Zen 4 they took 0.8 to 0.95 of the time; rows of 4 to 20 KiB, up
-/// to 1.1 times as long. Rows of 16 bits took 0.75 to 1.03 of the time, whatever their length.
+/// to 1.1 times as long. Rows of 16 bits of any length took 0.74 to 1.05 of the time.
 const SHORTEST_RMS_STREAMED: usize = 32 * 1024;
 const RMS_BYTES_STREAMED: usize = 64 << 20;
 /// The shortest rows, in bytes, that are not stored in pairs unless they are whole cache lines. The stores of one of the
