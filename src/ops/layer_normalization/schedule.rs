@@ -108,7 +108,7 @@ pub(super) struct LongRows {
     gradient_into_second: bool,
     /// The smallest total size of the tensors for which they are.
     bytes_into_second: usize,
-    /// Whether dense rows are prefetched from a shared cache.
+    /// Whether dense RMS rows are prefetched from a shared cache.
     pub(super) dense_prefetched: bool,
     /// Whether rows of f32 are prefetched while the scalars of backward are computed.
     pub(super) gradient_prefetched_in_sums: bool,
@@ -159,9 +159,7 @@ impl LongRows {
                 && level.has_many_registers()
                 && bytes(src) >= SHORTEST_INTO_SECOND,
             bytes_into_second: if rms && cols > GROUP { RMS_BYTES_INTO_SECOND } else { 0 },
-            dense_prefetched: rms
-                && !caches.has_small_first()
-                && bytes(src) <= LONGEST_DENSE_PREFETCHED,
+            dense_prefetched: !caches.has_small_first() && bytes(src) <= LONGEST_DENSE_PREFETCHED,
             gradient_prefetched_in_sums: caches.has_small_first()
                 && level.has_many_registers()
                 && is_prefetched_in_sums(cols),
@@ -222,6 +220,7 @@ impl LongRows {
         self.rms || (schedule.fetches_late && !self.pair_fits && !self.widens)
     }
 
+    /// Whether rows are long, and src and dst large, if dst is streamed.
     fn is_long_stream(&self, schedule: Schedule) -> bool {
         self.longest >= SHORTEST_RMS_STREAMED && schedule.bytes >= RMS_BYTES_STREAMED
     }
