@@ -219,22 +219,32 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     /// As [`Map::apply`].
     #[inline(always)]
     pub(super) unsafe fn vectors<const N: usize>(&self, i: usize) {
-        let Normalize { src_type, dst_type, rows: [row], .. } = &self.normalize;
         // SAFETY: guaranteed by the caller.
         unsafe {
             let mut values = S::zeros::<N>();
             if !self.next.is_null() {
-                let size = src_type.size();
+                let size = self.normalize.src_type.size();
                 let next = self.next.wrapping_add(i * size);
                 S::prefetch_into::<N>(self.cache, next, LANES * size);
             }
             unroll!(v in N, {
                 [values[v]] = self.normalize.values(i + v * LANES, Full);
             });
+            self.store(i, &values);
+        }
+    }
+
+    /// # Safety
+    /// As [`Map::apply`].
+    #[inline(always)]
+    unsafe fn store<const N: usize>(&self, i: usize, values: &[S::F32x16; N]) {
+        let Normalize { dst_type, rows: [row], .. } = &self.normalize;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
             if self.non_temporal {
-                dst_type.stream_all::<S, N>(row.dst, i, &values);
+                dst_type.stream_all::<S, N>(row.dst, i, values);
             } else {
-                dst_type.store_all::<S, N>(row.dst, i, &values);
+                dst_type.store_all::<S, N>(row.dst, i, values);
             }
         }
     }
@@ -260,5 +270,37 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map
                 self.normalize.apply(i, width);
             }
         }
+    }
+}
+
+/// A [`Stream`] that prefetches into the first-level cache and does not overlap with sums. On a Zen 4, storing pairs of f32
+/// vectors with the prefetches between the loads took 0.92 to 0.99 of the time of storing four after four prefetches.
+pub(super) struct InPairs<S: Simd, Src, Dst, const RMS: bool, const AFFINE: u8>(
+    pub(super) Stream<S, Src, Dst, RMS, AFFINE>,
+);
+
+impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map<S>
+    for InPairs<S, Src, Dst, RMS, AFFINE>
+{
+    const UNROLL: usize = 2;
+
+    #[inline(always)]
+    unsafe fn turn(&self, i: usize) {
+        let Stream { normalize, next, .. } = &self.0;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let mut values = S::zeros::<2>();
+            unroll!(v in 2, {
+                let i = i + v * LANES;
+                S::prefetch(next.wrapping_add(i * normalize.src_type.size()));
+                [values[v]] = normalize.values(i, Full);
+            });
+            self.0.store(i, &values);
+        }
+    }
+    #[inline(always)]
+    unsafe fn apply<W: Width>(&self, i: usize, width: W) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.0.apply(i, width) }
     }
 }

@@ -382,7 +382,8 @@ fn statistics_use(p: &LayerNormalization) -> StatisticsUse {
 fn long_rows(p: &LayerNormalization, level: Option<Level>, types: [DataType; 2]) -> LongRows {
     let whole = p.stat_cols() == p.cols && statistics_use(p) != StatisticsUse::Given;
     let plain = p.attr.post_ops.is_empty();
-    LongRows::new(level.unwrap_or(Level::Portable), p.cols, types, (p.flags.rms(), whole, plain))
+    let flags = (p.flags.rms(), p.flags.scale(), whole, plain);
+    LongRows::new(level.unwrap_or(Level::Portable), p.cols, types, flags)
 }
 
 /// The argument ids and types of the scales of src and dst, if there are any.

@@ -32,11 +32,16 @@ const LONGEST_F32_TO_BF16_OVERLAPPED: usize = 8 * 1024;
 
 /// The shortest rows of src, in bytes, that are prefetched into the second-level cache if the first is small: LayerNorm
 /// of long rows, where the next row is prefetched; the same of rows of up to [`GROUP`] columns, where one many rows
-/// ahead is, with f32 and with 16 bits; backward, with AVX-512 only. Forward RMS has no limit. From memory on a Zen 4,
-/// such rows took 0.65 to 0.98 of the time; shorter ones, and backward with AVX2, up to 1.2 times as long.
+/// ahead is, with f32 and with 16 bits; backward, with AVX-512 only. Forward RMS has no such limit. From memory on a Zen
+/// 4, such rows took 0.65 to 0.98 of the time; shorter ones, and backward with AVX2, up to 1.2 times as long.
 const SHORTEST_NEXT_INTO_SECOND: usize = 2 * 1024;
 const SHORTEST_INTO_SECOND: usize = 256;
 const SHORTEST_HALF_INTO_SECOND: usize = 384;
+/// The RMS rows that are prefetched into the first-level cache nevertheless, unless src and dst have 16 bits: the shortest
+/// row of src and the most that two of them and scale may have together, in bytes for each byte of an element of dst. From
+/// memory on a Zen 4, such rows took 0.74 to 1.0 of the time; shorter ones 1.0 to 1.15, longer ones 1.0 to 1.36.
+const SHORTEST_RMS_INTO_FIRST: usize = 2 * 1024;
+const LONGEST_RMS_INTO_FIRST: usize = 12 * 1024;
 /// The smallest total size of the tensors, in bytes, for which long RMS rows are prefetched into the second-level cache.
 /// Smaller tensors may be in a shared cache; rows from there took 1.0 to 1.2 times as long.
 const RMS_BYTES_INTO_SECOND: usize = 40 << 20;
@@ -89,6 +94,7 @@ pub(super) struct LongRows {
     rms: bool,
     /// Whether there are enough registers for two sweeps at once.
     many_registers: bool,
+    small_first: bool,
     large_second: bool,
     f32_to_bf16: bool,
     to_bf16: bool,
@@ -124,13 +130,13 @@ pub(super) struct LongRows {
 }
 
 impl LongRows {
-    /// For rows of `cols` columns of the types of src and dst. `whole` is whether the statistics are computed, and over
-    /// whole rows; `plain`, whether there are no post-operations.
+    /// For rows of `cols` columns of the types of src and dst. `scale` is whether there is a scale; `whole`, whether the
+    /// statistics are computed, and over whole rows; `plain`, whether there are no post-operations.
     pub(super) fn new(
         level: Level,
         cols: usize,
         [src, dst]: [DataType; 2],
-        (rms, whole, plain): (bool, bool, bool),
+        (rms, scale, whole, plain): (bool, bool, bool, bool),
     ) -> Self {
         let caches = Caches::get();
         let bytes = |data_type: DataType| cols.saturating_mul(data_type.size());
@@ -141,6 +147,14 @@ impl LongRows {
             _ if src.is_half() => SHORTEST_HALF_INTO_SECOND,
             _ => SHORTEST_INTO_SECOND,
         };
+        let halves = src.is_half() && dst.is_half();
+        let of_dst = |bytes: usize| bytes * dst.size().max(DataType::Bf16.size());
+        let in_use = bytes(src)
+            .saturating_mul(2)
+            .saturating_add(usize::from(scale).saturating_mul(cols).saturating_mul(4));
+        let into_first = !halves
+            && bytes(src) >= of_dst(SHORTEST_RMS_INTO_FIRST)
+            && in_use <= of_dst(LONGEST_RMS_INTO_FIRST);
         let off_pages = !bytes(src).is_multiple_of(PAGE) && pair <= LONGEST_PAIR_OFF_PAGES;
         Self {
             rms,
@@ -148,13 +162,15 @@ impl LongRows {
             large_second: caches.has_large_second(),
             f32_to_bf16: (src, dst) == (DataType::F32, DataType::Bf16),
             to_bf16: dst == DataType::Bf16,
-            halves: src.is_half() && dst.is_half(),
+            halves,
             plain_f32: plain && (src, dst) == (DataType::F32, DataType::F32),
             widens: dst.size() > src.size(),
             one_sweep: whole && cols <= BLOCK,
             src: bytes(src),
             longest,
-            into_second: caches.has_small_first() && (rms || bytes(src) >= shortest),
+            small_first: caches.has_small_first(),
+            into_second: caches.has_small_first()
+                && (if rms { !into_first } else { bytes(src) >= shortest }),
             gradient_into_second: caches.has_small_first()
                 && level.has_many_registers()
                 && bytes(src) >= SHORTEST_INTO_SECOND,
@@ -231,7 +247,7 @@ impl LongRows {
         let fits = match (self.rms, schedule.resident, schedule.streams) {
             (true, true, _) => longest <= LONGEST_RMS_OVERLAPPED,
             (true, false, true) => {
-                self.into_second && (self.halves || self.is_long_stream(schedule))
+                self.small_first && (self.halves || self.is_long_stream(schedule))
             }
             (true, false, false) if self.large_second => {
                 longest <= LONGEST_RMS_OVERLAPPED_LARGE_SECOND
