@@ -53,7 +53,9 @@ pub(crate) use plain_rows::PlainRows;
 pub(crate) use quantize::{Memory, Quantize};
 pub(crate) use rooms::{OpenRooms, Rooms, rooms};
 pub(crate) use rows_of::RowsOf;
-pub(crate) use schedule::{ALIASED, BLOCKS_PER_THREAD, Caches, PAGE, PLAIN_BLOCKS, Schedule};
+pub(crate) use schedule::{
+    ALIASED, BLOCKS_PER_THREAD, Caches, PAGE, PLAIN_BLOCKS, STREAMED_BYTES_OF_SEVERAL, Schedule,
+};
 pub(crate) use sections::{Section, Sections};
 pub(crate) use slots::Slots;
 pub(crate) use spread::{length_of, spread, width_of};

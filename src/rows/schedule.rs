@@ -38,7 +38,7 @@ const STREAMED_BYTES_OF_SHORT: usize = 24 << 20;
 const SHORT_COLS: usize = 256;
 /// The limit for src and dst with several threads. The bandwidth of a shared cache scales with the threads, that of
 /// memory does not.
-const STREAMED_BYTES_OF_SEVERAL: usize = 48 << 20;
+pub(crate) const STREAMED_BYTES_OF_SEVERAL: usize = 48 << 20;
 /// The same with a small first-level cache, where one thread streams rows of any length from [`STREAMED_BYTES`] on. On a
 /// Zen 4 whose shared cache has 32 MiB, f32 of 16 MiB with one thread and of 32 MiB with two took 0.5 to 0.9 of the
 /// time; RMS without scale in 16 bits, 0.7 to 1.4.

@@ -5,7 +5,7 @@ use super::forward;
 use super::gradient::{Kind, SUM_SCALE, SUM_SHIFT};
 use super::job::{Backward, ChainEntry, Forward, ShortRows, StatisticsUse};
 use super::problem::LayerNormalization;
-use super::schedule::{LongRows, Pipelining};
+use super::schedule::{LongRows, Pipelining, Work};
 use super::types::{KernelTypes, has_chain};
 use crate::error::Result;
 use crate::primitive::{Arguments, Execution, PostOpChain, PropKind};
@@ -195,8 +195,9 @@ impl Plan {
         // SAFETY: as above.
         let fused = unsafe { self.fused.as_ref().map(|chain| chain.fused(args)) };
         let [src_type, dst_type, _] = pipeline.types;
-        let schedule =
+        let mut schedule =
             Schedule::new(self.caches, (pipeline.rows, pipeline.cols), (src_type, dst_type), width);
+        schedule.streams &= !self.long_rows.stays_shared(schedule, width);
         let streams = schedule.streams && src != dst;
         let job = Forward {
             cols: pipeline.cols,
@@ -382,8 +383,8 @@ fn statistics_use(p: &LayerNormalization) -> StatisticsUse {
 fn long_rows(p: &LayerNormalization, level: Option<Level>, types: [DataType; 2]) -> LongRows {
     let whole = p.stat_cols() == p.cols && statistics_use(p) != StatisticsUse::Given;
     let plain = p.attr.post_ops.is_empty();
-    let flags = (p.flags.rms(), p.flags.scale(), whole, plain);
-    LongRows::new(level.unwrap_or(Level::Portable), p.cols, types, flags)
+    let work = Work { rms: p.flags.rms(), scale: p.flags.scale(), whole, plain };
+    LongRows::new(level.unwrap_or(Level::Portable), p.cols, types, work)
 }
 
 /// The argument ids and types of the scales of src and dst, if there are any.

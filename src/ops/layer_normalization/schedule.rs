@@ -3,7 +3,7 @@
 //! share.
 
 use crate::heap::LINE;
-use crate::rows::{ALIASED, Caches, PAGE, Schedule};
+use crate::rows::{ALIASED, Caches, PAGE, STREAMED_BYTES_OF_SEVERAL, Schedule};
 use crate::simd::{BLOCK, Cache, GROUP, Level};
 use crate::tensor::DataType;
 
@@ -15,6 +15,10 @@ pub(super) const DEPTH: usize = 4;
 /// per element, so its limits are lower. The limits depend on whether src and dst stay in the second-level cache.
 const LONGEST_RMS_OVERLAPPED: usize = 8 * 1024;
 const LONGEST_RMS_OVERLAPPED_NOT_RESIDENT: usize = 4 * 1024;
+/// The limit for src, dst and scale together with a small first-level cache, if src and dst differ in type and stay in
+/// the second. On a Zen 4, such rows took 0.8 to 0.95 of the time; longer ones, up to 1.1 times as long. Rows of 16 bits
+/// of any length took 0.92 to 0.97.
+const LONGEST_RMS_OVERLAPPED_CONVERTED: usize = 26 * 1024;
 /// The same with a large second-level cache. Rows of 3072 to 5120 bf16 took 0.85 to 0.9 of the time.
 const LONGEST_RMS_OVERLAPPED_LARGE_SECOND: usize = 16 * 1024;
 const LONGEST_OVERLAPPED_NOT_RESIDENT: usize = 20 * 1024;
@@ -88,10 +92,23 @@ pub(super) const fn is_prefetched_in_sums(cols: usize) -> bool {
     matches!(cols, 32 | 48)
 }
 
+/// What kernels of long rows do.
+#[derive(Clone, Copy)]
+pub(super) struct Work {
+    pub(super) rms: bool,
+    /// Whether there is a scale.
+    pub(super) scale: bool,
+    /// Whether the statistics are computed, and over whole rows.
+    pub(super) whole: bool,
+    /// Whether there are no post-operations.
+    pub(super) plain: bool,
+}
+
 /// What a forward problem determines about pipelining its rows, at creation.
 #[derive(Clone, Copy)]
 pub(super) struct LongRows {
     rms: bool,
+    scale: bool,
     /// Whether there are enough registers for two sweeps at once.
     many_registers: bool,
     small_first: bool,
@@ -106,9 +123,12 @@ pub(super) struct LongRows {
     widens: bool,
     /// Whether the statistics are computed, over whole rows that are one block.
     one_sweep: bool,
-    /// Bytes of a row of src, and of the larger of src and dst.
+    /// Bytes of a row of src, of the larger of src and dst, and of both.
     src: usize,
     longest: usize,
+    both: usize,
+    /// Bytes of scale.
+    scale_bytes: usize,
     /// Whether rows of src, or of all inputs of backward, are prefetched into the second-level cache.
     into_second: bool,
     gradient_into_second: bool,
@@ -130,14 +150,9 @@ pub(super) struct LongRows {
 }
 
 impl LongRows {
-    /// For rows of `cols` columns of the types of src and dst. `scale` is whether there is a scale; `whole`, whether the
-    /// statistics are computed, and over whole rows; `plain`, whether there are no post-operations.
-    pub(super) fn new(
-        level: Level,
-        cols: usize,
-        [src, dst]: [DataType; 2],
-        (rms, scale, whole, plain): (bool, bool, bool, bool),
-    ) -> Self {
+    /// For rows of `cols` columns of the types of src and dst.
+    pub(super) fn new(level: Level, cols: usize, [src, dst]: [DataType; 2], work: Work) -> Self {
+        let Work { rms, scale, whole, plain } = work;
         let caches = Caches::get();
         let bytes = |data_type: DataType| cols.saturating_mul(data_type.size());
         let longest = bytes(src).max(bytes(dst));
@@ -148,16 +163,11 @@ impl LongRows {
             _ => SHORTEST_INTO_SECOND,
         };
         let halves = src.is_half() && dst.is_half();
-        let of_dst = |bytes: usize| bytes * dst.size().max(DataType::Bf16.size());
-        let in_use = bytes(src)
-            .saturating_mul(2)
-            .saturating_add(usize::from(scale).saturating_mul(cols).saturating_mul(4));
-        let into_first = !halves
-            && bytes(src) >= of_dst(SHORTEST_RMS_INTO_FIRST)
-            && in_use <= of_dst(LONGEST_RMS_INTO_FIRST);
+        let scale_bytes = if scale { bytes(DataType::F32) } else { 0 };
         let off_pages = !bytes(src).is_multiple_of(PAGE) && pair <= LONGEST_PAIR_OFF_PAGES;
         Self {
             rms,
+            scale,
             many_registers: level.has_many_registers(),
             large_second: caches.has_large_second(),
             f32_to_bf16: (src, dst) == (DataType::F32, DataType::Bf16),
@@ -168,9 +178,15 @@ impl LongRows {
             one_sweep: whole && cols <= BLOCK,
             src: bytes(src),
             longest,
+            both: bytes(src).saturating_add(bytes(dst)),
+            scale_bytes,
             small_first: caches.has_small_first(),
             into_second: caches.has_small_first()
-                && (if rms { !into_first } else { bytes(src) >= shortest }),
+                && (if rms {
+                    halves || !stays_in_first(bytes(src), scale_bytes, dst)
+                } else {
+                    bytes(src) >= shortest
+                }),
             gradient_into_second: caches.has_small_first()
                 && level.has_many_registers()
                 && bytes(src) >= SHORTEST_INTO_SECOND,
@@ -236,16 +252,36 @@ impl LongRows {
         self.rms || (schedule.fetches_late && !self.pair_fits && !self.widens)
     }
 
+    /// Whether dst stays in a cache that several threads share, although it is large enough to be streamed. With a small
+    /// first-level cache, RMS rows of a cache line or two, and rows of 16 bits without scale, keep little else there. On a
+    /// Zen 4 with 32 MiB of shared cache and as much of src and dst, streaming took 0.8 to 1.2 times as long while memory
+    /// was fast, 1.0 to 1.4 times while it was slow.
+    pub(super) fn stays_shared(&self, schedule: Schedule, threads: usize) -> bool {
+        let short = self.both <= 4 * LINE;
+        self.rms
+            && self.small_first
+            && threads > 1
+            && (short || self.halves && !self.scale)
+            && schedule.bytes < STREAMED_BYTES_OF_SEVERAL
+    }
+
     /// Whether rows are long, and src and dst large, if dst is streamed.
     fn is_long_stream(&self, schedule: Schedule) -> bool {
-        self.longest >= SHORTEST_RMS_STREAMED && schedule.bytes >= RMS_BYTES_STREAMED
+        let large = schedule.bytes >= RMS_BYTES_STREAMED;
+        self.longest >= SHORTEST_RMS_STREAMED && large && !self.f32_to_bf16
     }
 
     /// Whether storing a row overlaps with summing a later one, given enough registers.
     fn overlap(&self, schedule: Schedule) -> bool {
         let longest = self.longest;
         let fits = match (self.rms, schedule.resident, schedule.streams) {
-            (true, true, _) => longest <= LONGEST_RMS_OVERLAPPED,
+            (true, true, _) => {
+                let converted = self.widens || self.f32_to_bf16;
+                let fits =
+                    self.both.saturating_add(self.scale_bytes) <= LONGEST_RMS_OVERLAPPED_CONVERTED;
+                longest <= LONGEST_RMS_OVERLAPPED
+                    || self.small_first && (self.halves || converted && fits)
+            }
             (true, false, true) => {
                 self.small_first && (self.halves || self.is_long_stream(schedule))
             }
@@ -260,6 +296,13 @@ impl LongRows {
         };
         self.one_sweep && fits
     }
+}
+
+/// Whether RMS rows of src and the next ones, prefetched, stay in the first-level cache together with scale.
+fn stays_in_first(src: usize, scale: usize, dst: DataType) -> bool {
+    let of_dst = |bytes: usize| bytes * dst.size().max(DataType::Bf16.size());
+    let together = src.saturating_mul(2).saturating_add(scale);
+    src >= of_dst(SHORTEST_RMS_INTO_FIRST) && together <= of_dst(LONGEST_RMS_INTO_FIRST)
 }
 
 /// How forward pipelines long rows.
