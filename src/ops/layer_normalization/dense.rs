@@ -8,7 +8,9 @@
 use super::forward::Kernel;
 use super::job::{Forward, StatisticsUse};
 use super::normalize::{BOTH, Row, RowParams, SCALE, Stream};
-use super::row::{Moments, PROVISIONAL_COLS, mean_of_terms, provisional_lanes, value_lanes};
+use super::row::{
+    Moments, PROVISIONAL_COLS, load_if, mean_of_terms, provisional_lanes, value_lanes,
+};
 use super::schedule::DENSE_PREFETCH_ROWS;
 use super::short_forward::prefetch;
 use super::types::KernelTypes;
@@ -16,7 +18,8 @@ use crate::primitive::normalization::Flags;
 use crate::rows::row_lanes::{Four, Normalizers, RowLanes, per_col_of, variance_about};
 use crate::rows::statistics::Statistics;
 use crate::simd::{
-    Bf16, Element, F16, F32, FOUR, LANES, Level, Quad, Simd, entry_points, lane_sums, map, zeroed,
+    Bf16, Element, F16, F32, FOUR, Full, LANES, Level, Quad, Simd, entry_points, lane_sums, map,
+    unroll, zeroed,
 };
 use crate::tensor::DataType;
 
@@ -61,6 +64,13 @@ struct GroupStatistics<S: Simd> {
     variance: Four<S>,
 }
 
+/// Scale and shift in registers. The compiler would load them for every row, since dst may be the same memory for all it
+/// knows.
+struct Affine<S: Simd> {
+    scale: [S::F32x16; 4],
+    shift: [S::F32x16; 4],
+}
+
 /// What one step of the loop does: which stages advance, and where their groups begin.
 struct Step {
     mean: bool,
@@ -90,6 +100,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             (NV * LANES * self.src_type.size(), NV * LANES * self.dst_type.size());
         unsafe {
             let mut ring: [Scalars; RING] = zeroed();
+            let affine = self.affine::<S, NV>();
             let (first_src, first_dst) = (self.src(first), self.dst(first));
             let non_temporal = self.non_temporal(first_dst, dst_step);
             // The hardware prefetches rows of up to a cache line well enough.
@@ -118,7 +129,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 }
                 let mut sums: Sums<S> = zeroed();
                 let (provisional, params) = (&ring[place(variances)].high, &ring[place(stored)]);
-                self.sweep::<S, NV>(&step, provisional, params, &mut sums);
+                self.sweep::<S, NV>(&step, provisional, (params, &affine), &mut sums);
                 if step.store {
                     stored += ROWS;
                 }
@@ -139,7 +150,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             if variances > 0 {
                 self.reciprocals::<S>(&group, &mut ring[place(variances - ROWS)]);
             }
-            self.drain::<S, NV>((first_src, first_dst), stored..variances, &ring, non_temporal);
+            let rows = stored..variances;
+            self.drain::<S, NV>((first_src, first_dst), rows, (&ring, &affine), non_temporal);
             first + variances
         }
     }
@@ -150,7 +162,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         &self,
         (first_src, first_dst): (*const u8, *mut u8),
         rows: std::ops::Range<usize>,
-        ring: &[Scalars; RING],
+        (ring, affine): (&[Scalars; RING], &Affine<S>),
         non_temporal: bool,
     ) {
         let mut row = rows.start;
@@ -158,7 +170,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             let src = first_src.wrapping_add(row * NV * LANES * self.src_type.size());
             let dst = first_dst.wrapping_add(row * NV * LANES * self.dst_type.size());
             unsafe {
-                self.store_row::<S, NV>((src, dst), &ring[place(row)], row % ROWS, non_temporal);
+                let params = (&ring[place(row)], affine);
+                self.store_row::<S, NV>((src, dst), params, row % ROWS, non_temporal);
             }
             row += 1;
         }
@@ -170,7 +183,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         &self,
         step: &Step,
         provisional: &[f32; ROWS],
-        params: &Scalars,
+        params: (&Scalars, &Affine<S>),
         sums: &mut Sums<S>,
     ) {
         unsafe {
@@ -195,7 +208,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         i: usize,
         step: &Step,
         provisional: &[f32; ROWS],
-        params: &Scalars,
+        params: (&Scalars, &Affine<S>),
         sums: &mut Sums<S>,
     ) {
         let src_at = i * NV * LANES * self.src_type.size();
@@ -226,7 +239,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     unsafe fn store_row<S: Simd, const NV: usize>(
         &self,
         (src, dst): (*const u8, *mut u8),
-        scalars: &Scalars,
+        (scalars, affine): (&Scalars, &Affine<S>),
         i: usize,
         non_temporal: bool,
     ) {
@@ -234,13 +247,28 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         unsafe {
             let normalize = self.normalize::<S, 1>([RowParams::new(&row)]);
             let op = Stream::alone(normalize, non_temporal);
-            match NV {
-                1 => op.vectors::<1>(0),
-                2 => op.vectors::<2>(0),
-                4 => op.vectors::<4>(0),
+            match const { NV } {
+                1 => op.store_with::<1>(&affine.scale, &affine.shift),
+                2 => op.store_with::<2>(&affine.scale, &affine.shift),
+                4 => op.store_with::<4>(&affine.scale, &affine.shift),
                 _ => map::<S, _>(NV * LANES, &op),
             }
         }
+    }
+
+    /// Scale and shift of short rows.
+    #[inline(always)]
+    unsafe fn affine<S: Simd, const NV: usize>(&self) -> Affine<S> {
+        let mut affine = unsafe { Affine { scale: S::zeros::<4>(), shift: S::zeros::<4>() } };
+        unroll!(v in 4, {
+            let (i, reads) = (v * LANES, v < NV && const { NV <= 4 });
+            unsafe {
+                let (scale, shift) = (self.job.scale, self.job.shift);
+                affine.scale[v] = load_if::<S>(reads && AFFINE & SCALE != 0, scale, i, Full);
+                affine.shift[v] = load_if::<S>(reads && AFFINE == BOTH, shift, i, Full);
+            }
+        });
+        affine
     }
 
     /// A quarter of the sum of the values for a row's mean or provisional mean.

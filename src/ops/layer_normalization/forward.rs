@@ -68,6 +68,26 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
+    /// Adds rows from `next` to `end - 1` until enough are pending, or up to one that needs a second pass or f64. Returns
+    /// the next row, and where the run ends.
+    #[inline(always)]
+    unsafe fn prepare_rows<S: Simd>(
+        &self,
+        pending: &mut Pending,
+        mut next: usize,
+        end: usize,
+    ) -> (usize, usize) {
+        while pending.len < self.job.pipelining.depth && next < end {
+            let addresses = (self.src(next), self.dst(next));
+            let Some(row) = (unsafe { self.prepare::<S>(next, addresses) }) else {
+                return (next, next);
+            };
+            pending.add(row);
+            next += 1;
+        }
+        (next, end)
+    }
+
     /// Adds `count` summed rows from `next` on to the pending ones, up to a row that needs a second pass or f64. Returns
     /// how many it added.
     #[inline(always)]
@@ -274,7 +294,7 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
     // SAFETY: the job's post-operations outlive the call.
     let dst_type = unsafe { Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.post_ops) };
     let kernel = Kernel::<Src, Dst, RMS, AFFINE> { job, src_type, dst_type };
-    let Pipelining { overlapped, pairs, depth, rows_ahead, fetches_late } = job.pipelining;
+    let Pipelining { overlapped, pairs, rows_ahead, fetches_late, .. } = job.pipelining;
     // SAFETY: guaranteed by the caller.
     unsafe {
         let mut pending: Pending = zeroed();
@@ -289,15 +309,7 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
                     end = next;
                 }
             }
-            while pending.len < depth && next < end {
-                let addresses = (kernel.src(next), kernel.dst(next));
-                let Some(row) = kernel.prepare::<S>(next, addresses) else {
-                    end = next;
-                    break;
-                };
-                pending.add(row);
-                next += 1;
-            }
+            (next, end) = kernel.prepare_rows::<S>(&mut pending, next, end);
             let src = [kernel.src(next), kernel.src(next + rows_ahead)];
             let mut count = 1;
             // Without enough registers, these loops are not compiled.

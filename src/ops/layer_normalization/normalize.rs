@@ -234,6 +234,28 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
+    /// Stores a row of `N` vectors, with scale and shift in registers.
+    ///
+    /// # Safety
+    /// As [`Map::apply`].
+    #[inline(always)]
+    pub(super) unsafe fn store_with<const N: usize>(
+        &self,
+        scale: &[S::F32x16; 4],
+        shift: &[S::F32x16; 4],
+    ) {
+        let Normalize { src_type, rows: [row], .. } = &self.normalize;
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let mut values = S::zeros::<N>();
+            unroll!(v in N, {
+                let x = src_type.load::<S>(row.src, v * LANES);
+                values[v] = Normalize::<S, Src, Dst, RMS, AFFINE, 1>::value(row, x, scale[v], shift[v]);
+            });
+            self.store(0, &values);
+        }
+    }
+
     /// # Safety
     /// As [`Map::apply`].
     #[inline(always)]
