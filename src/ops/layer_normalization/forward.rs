@@ -192,7 +192,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                     src = opaque(src.wrapping_add(src_step));
                     dst = dst.wrapping_add(dst_step);
                     let op = self.stream::<S>(&ready, src);
-                    if const { !Dst::HALF } && op.cache == Cache::First {
+                    let f32 = const { !(Src::HALF || Src::EXACT || Dst::HALF) };
+                    if f32 && op.cache == Cache::First {
                         map::<S, _>(job.cols, &InPairs(op));
                     } else {
                         map::<S, _>(job.cols, &op);
@@ -304,7 +305,7 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
         loop {
             if pending.len == 0 {
                 next = kernel.short_rows::<S>(next, end);
-                if const { RMS } && job.streams && !overlapped {
+                if const { S::UNROLLS && RMS } && job.streams && !overlapped {
                     next = kernel.stream_rows::<S>(next, end);
                     end = next;
                 }
