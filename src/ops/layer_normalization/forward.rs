@@ -192,8 +192,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                     src = opaque(src.wrapping_add(src_step));
                     dst = dst.wrapping_add(dst_step);
                     let op = self.stream::<S>(&ready, src);
-                    let f32 = const { !(Src::HALF || Src::EXACT || Dst::HALF) };
-                    if f32 && op.cache == Cache::First {
+                    let both_f32 = const { !(Src::HALF || Src::EXACT || Dst::HALF) };
+                    if both_f32 && op.cache == Cache::First {
                         map::<S, _>(job.cols, &InPairs(op));
                     } else {
                         map::<S, _>(job.cols, &op);

@@ -22,6 +22,11 @@ const LONGEST_RMS_OVERLAPPED_CONVERTED: usize = 26 * 1024;
 /// The same with a large second-level cache. Rows of 3072 to 5120 bf16 took 0.85 to 0.9 of the time.
 const LONGEST_RMS_OVERLAPPED_LARGE_SECOND: usize = 16 * 1024;
 const LONGEST_OVERLAPPED_NOT_RESIDENT: usize = 20 * 1024;
+/// How many rows must fit the first-level cache if a row is summed while another waits to be stored, for each row that is
+/// stored at once; the same for RMS in f32 if that cache is small. With none waiting, rows of 3 to 6 KiB then took 0.88 to
+/// 1.0 of the time on a Zen 4.
+const FEWEST_IN_CACHE: usize = 3;
+const FEWEST_RMS_IN_CACHE: usize = 8;
 /// The shortest RMS rows, in bytes, that overlap if dst is streamed, and the total size of the tensors, if the first-level
 /// cache is small and src or dst is not of 16 bits. On a Zen 4 they took 0.8 to 0.95 of the time; rows of 4 to 20 KiB, up
 /// to 1.1 times as long. Rows of 16 bits of any length took 0.74 to 1.05 of the time.
@@ -109,7 +114,6 @@ pub(super) struct Work {
 #[derive(Clone, Copy)]
 pub(super) struct LongRows {
     rms: bool,
-    scale: bool,
     /// Whether there are enough registers for two sweeps at once.
     many_registers: bool,
     small_first: bool,
@@ -128,7 +132,7 @@ pub(super) struct LongRows {
     src: usize,
     longest: usize,
     both: usize,
-    /// Bytes of scale.
+    /// Bytes of scale; 0 if there is none.
     scale_bytes: usize,
     /// Whether rows of src, or of all inputs of backward, are prefetched into the second-level cache.
     into_second: bool,
@@ -168,7 +172,6 @@ impl LongRows {
         let off_pages = !bytes(src).is_multiple_of(PAGE) && pair <= LONGEST_PAIR_OFF_PAGES;
         Self {
             rms,
-            scale,
             many_registers: level.has_many_registers(),
             large_second: caches.has_large_second(),
             f32_to_bf16: (src, dst) == (DataType::F32, DataType::Bf16),
@@ -262,7 +265,7 @@ impl LongRows {
         self.rms
             && self.small_first
             && threads > 1
-            && (short || self.halves && !self.scale)
+            && (short || self.halves && self.scale_bytes == 0)
             && schedule.bytes < STREAMED_BYTES_OF_SEVERAL
     }
 
@@ -332,7 +335,9 @@ impl Pipelining {
         let near = resident || rows.large_second && rows.plain_f32 && !schedule.streams;
         let pairs = rows.many_registers && !(rows.rms || batched || rows.uneven) && near;
         let rows_at_once = if pairs { 2 } else { 1 };
-        let depth = if overlapped && rows.in_cache < 3 * rows_at_once {
+        let one_by_one = rows.rms && rows.plain_f32 && rows.small_first;
+        let fewest = if one_by_one { FEWEST_RMS_IN_CACHE } else { FEWEST_IN_CACHE };
+        let depth = if overlapped && rows.in_cache < fewest * rows_at_once {
             rows_at_once
         } else if overlapped {
             2 * rows_at_once
