@@ -24,7 +24,7 @@ const LONGEST_RMS_OVERLAPPED_LARGE_SECOND: usize = 16 * 1024;
 const LONGEST_OVERLAPPED_NOT_RESIDENT: usize = 20 * 1024;
 /// How many rows must fit the first-level cache if a row is summed while another waits to be stored, for each row that is
 /// stored at once; the same for RMS in f32 if that cache is small. With none waiting, rows of 3 to 6 KiB then took 0.88 to
-/// 1.0 of the time on a Zen 4.
+/// 1.05 of the time on a Zen 4.
 const FEWEST_IN_CACHE: usize = 3;
 const FEWEST_RMS_IN_CACHE: usize = 8;
 /// The shortest RMS rows, in bytes, that overlap if dst is streamed, and the total size of the tensors, if the first-level
