@@ -15,13 +15,13 @@ pub(super) const DEPTH: usize = 4;
 /// per element, so its limits are lower. The limits depend on whether src and dst stay in the second-level cache.
 const LONGEST_RMS_OVERLAPPED: usize = 8 * 1024;
 const LONGEST_RMS_OVERLAPPED_NOT_RESIDENT: usize = 4 * 1024;
-/// The limit for src, dst and scale together with a small first-level cache, if src and dst differ in type and stay in
-/// the second. On a Zen 4, such rows took 0.8 to 0.95 of the time; longer ones, up to 1.1 times as long. Rows of 16 bits
-/// of any length took 0.92 to 0.97.
-const LONGEST_RMS_OVERLAPPED_CONVERTED: usize = 26 * 1024;
 /// The same with a large second-level cache. Rows of 3072 to 5120 bf16 took 0.85 to 0.9 of the time.
 const LONGEST_RMS_OVERLAPPED_LARGE_SECOND: usize = 16 * 1024;
 const LONGEST_OVERLAPPED_NOT_RESIDENT: usize = 20 * 1024;
+/// The limit for RMS rows of src, dst and scale together with a small first-level cache, if src and dst differ in type
+/// and stay in the second. On a Zen 4, such rows took 0.8 to 0.95 of the time; longer ones, up to 1.1 times as long. Rows
+/// of 16 bits of any length took 0.87 to 0.99.
+const LONGEST_RMS_OVERLAPPED_CONVERTED: usize = 26 * 1024;
 /// How many rows must fit the first-level cache if a row is summed while another waits to be stored, for each row that is
 /// stored at once; the same for RMS in f32 if that cache is small. With none waiting, rows of 3 to 6 KiB then took 0.88 to
 /// 1.05 of the time on a Zen 4.
@@ -49,7 +49,7 @@ const SHORTEST_HALF_INTO_SECOND: usize = 384;
 /// The RMS rows that are prefetched into the first-level cache nevertheless, unless src and dst have 16 bits: the shortest
 /// row of src and the most that two of them and scale may have together, in bytes for each byte of an element of src or
 /// dst, whichever is smaller, and at least for two. From memory on a Zen 4, such rows took 0.74 to 1.0 of the time; shorter
-/// ones 1.0 to 1.15, longer ones 1.0 to 1.36.
+/// ones 0.88 to 1.15, longer ones 1.0 to 1.36.
 const SHORTEST_RMS_INTO_FIRST: usize = 2 * 1024;
 const LONGEST_RMS_INTO_FIRST: usize = 12 * 1024;
 /// The smallest total size of the tensors, in bytes, for which long RMS rows are prefetched into the second-level cache.
