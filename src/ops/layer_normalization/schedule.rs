@@ -23,10 +23,11 @@ const LONGEST_OVERLAPPED_NOT_RESIDENT: usize = 20 * 1024;
 /// of 16 bits of any length took 0.87 to 0.99.
 const LONGEST_RMS_OVERLAPPED_CONVERTED: usize = 26 * 1024;
 /// How many rows must fit the first-level cache if a row is summed while another waits to be stored, for each row that is
-/// stored at once; the same for RMS in f32 if that cache is small. With none waiting, rows of 3 to 6 KiB then took 0.88 to
-/// 1.05 of the time on a Zen 4.
+/// stored at once; the same for RMS in f32 if that cache is small and src and dst exceed it by a quarter. With none waiting, rows of
+/// 4 to 6 KiB then took 0.8 to 1.0 of the time on a Zen 4; shorter ones, and those of smaller tensors, up to 1.2 times as
+/// long.
 const FEWEST_IN_CACHE: usize = 3;
-const FEWEST_RMS_IN_CACHE: usize = 8;
+const FEWEST_RMS_IN_CACHE: usize = 6;
 /// The shortest RMS rows, in bytes, that overlap if dst is streamed, and the total size of the tensors, if the first-level
 /// cache is small and src or dst is not of 16 bits. On a Zen 4 they took 0.8 to 0.95 of the time; rows of 4 to 20 KiB, up
 /// to 1.1 times as long. Rows of 16 bits of any length took 0.74 to 1.05 of the time.
@@ -116,6 +117,8 @@ pub(super) struct LongRows {
     rms: bool,
     /// Whether there are enough registers for two sweeps at once.
     many_registers: bool,
+    /// The size of the first-level cache.
+    first: usize,
     small_first: bool,
     large_second: bool,
     f32_to_bf16: bool,
@@ -184,6 +187,7 @@ impl LongRows {
             longest,
             both: bytes(src).saturating_add(bytes(dst)),
             scale_bytes,
+            first: caches.first,
             small_first: caches.has_small_first(),
             into_second: caches.has_small_first()
                 && (if rms {
@@ -336,7 +340,8 @@ impl Pipelining {
         let pairs = rows.many_registers && !(rows.rms || batched || rows.uneven) && near;
         let rows_at_once = if pairs { 2 } else { 1 };
         let one_by_one = rows.rms && rows.plain_f32 && rows.small_first;
-        let fewest = if one_by_one { FEWEST_RMS_IN_CACHE } else { FEWEST_IN_CACHE };
+        let in_first = schedule.bytes <= rows.first / 4 * 5;
+        let fewest = if one_by_one && !in_first { FEWEST_RMS_IN_CACHE } else { FEWEST_IN_CACHE };
         let depth = if overlapped && rows.in_cache < fewest * rows_at_once {
             rows_at_once
         } else if overlapped {
