@@ -50,6 +50,8 @@ pub(super) struct Forward {
     pub(super) streams: bool,
     /// Whether src comes from so far that prefetching the next row pays.
     pub(super) prefetches: bool,
+    /// Whether RMS rows that do not overlap run one after another, and the next one is prefetched.
+    pub(super) one_by_one: bool,
     /// The cache that rows of src are prefetched into.
     pub(super) prefetched_into: Cache,
     pub(super) long_rows: LongRows,
@@ -67,6 +69,8 @@ impl Forward {
         let [src, dst, _] = staged.tensors;
         // A stage is read again soon, so it should stay in the cache.
         let streams = self.streams && !dst.staged;
+        let prefetches = self.prefetches && !src.staged;
+        let to_stage = dst.staged && prefetches && self.long_rows.prefetches_beside_stage();
         Self {
             src: src.address,
             src_type: src.data_type,
@@ -75,7 +79,9 @@ impl Forward {
             dst_type: dst.data_type,
             dst_rows: dst.rows,
             streams,
-            prefetches: self.prefetches && !src.staged,
+            prefetches,
+            one_by_one: streams || to_stage,
+            prefetched_into: if to_stage { Cache::Second } else { self.prefetched_into },
             pipelining: Pipelining::new(&self.long_rows, Schedule { streams, ..self.schedule }),
             ..*self
         }

@@ -221,6 +221,7 @@ impl Plan {
             post_ops: fused.as_ref().map_or(FusedPostOps::NONE, |ops| FusedPostOps::new(ops)),
             streams,
             prefetches: self.long_rows.prefetches(schedule),
+            one_by_one: streams,
             prefetched_into: self.long_rows.prefetched_into(schedule),
             schedule,
             long_rows: self.long_rows,

@@ -316,6 +316,7 @@ fn separate(level: Level, types: &KernelTypes, rms: bool) -> Option<ShortStatist
         (_, true, _) if src.half => entries::at::<HalfAsF32, F16, false>(level),
         (_, true, _) => entries::at::<F32, F16, false>(level),
         (B, false, false) => entries::at::<Bf16, F32, false>(level),
+        (H, false, false) => entries::at::<F16, F32, false>(level),
         (S8 | U8, false, false) => entries::at::<Byte, F32, false>(level),
         (_, false, false) => entries::at::<F32, F32, false>(level),
         (B, false, true) => entries::at::<Bf16, F32, true>(level),

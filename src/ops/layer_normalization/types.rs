@@ -102,7 +102,8 @@ impl KernelTypes {
             _ if post_ops_fit => fused,
             (F32, F32 | S8 | U8) => true,
             _ if level == Level::Portable => false,
-            (Bf16, F32 | Bf16 | S8 | U8) | (F16, F16) | (F32, Bf16) | (S8 | U8, F32) => true,
+            (Bf16, F32 | Bf16 | S8 | U8) | (F16, F32 | F16) | (F32, Bf16 | F16) => true,
+            (S8 | U8, F32) => true,
             _ => false,
         };
         if !native {
