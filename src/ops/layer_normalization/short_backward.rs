@@ -8,9 +8,10 @@ use super::gradient::{ADD, READ_SCALE, SUM_SCALE, SUM_SHIFT, Vectors};
 use super::job::ChainScalars;
 use super::row::load_if;
 use super::schedule::{LONGEST_CHAIN_AHEAD, LONGEST_CHAINED_STREAMED};
-use crate::heap::LINE;
 use crate::rows::CHAIN_ROWS;
-use crate::simd::{Cache, Element, First, Full, LANES, Simd, Width, add_wide, unroll, zeroed};
+use crate::simd::{
+    Cache, Element, First, Full, LANES, Simd, Width, add_wide, opaque, unroll, zeroed,
+};
 use std::hint::black_box;
 
 // SAFETY of every block below: rows exist and belong to this thread, `cols` is not 0, and the CPU supports the
@@ -44,7 +45,8 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             return row;
         }
         let ahead = longest <= LONGEST_CHAIN_AHEAD;
-        let prefetches = ahead && longest > LINE && !job.prefetched_in_sums;
+        // The hardware prefetches rows of one vector well enough.
+        let prefetches = ahead && job.cols > LANES && !job.prefetched_in_sums;
         let streams = job.streams
             && types.diff_src.streams(unsafe { self.diff_src(row) })
             && ds_step == job.cols * types.diff_src.size()
@@ -66,7 +68,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 let rows = ChainRows {
                     src: self.src(row),
                     diff_dst: self.diff_dst(row),
-                    diff_src: black_box(self.diff_src(row)),
+                    diff_src: opaque(self.diff_src(row)).cast_mut(),
                     steps: (steps.0, steps.1, ds_step),
                     scalars: current,
                     prefetches: streams && prefetches,
