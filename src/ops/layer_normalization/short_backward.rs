@@ -45,7 +45,6 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             return row;
         }
         let ahead = longest <= LONGEST_CHAIN_AHEAD;
-        // The hardware prefetches rows of one vector well enough.
         let prefetches = ahead && job.cols > LANES && !job.prefetched_in_sums;
         let streams = job.streams
             && types.diff_src.streams(unsafe { self.diff_src(row) })
@@ -74,6 +73,9 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                     prefetches: streams && prefetches,
                     cache: job.prefetched_into,
                 };
+                if streams && job.cols == LANES {
+                    rows.prefetch_line::<S>();
+                }
                 if streams {
                     self.store_chain::<S, true>(&rows);
                 } else {
@@ -202,13 +204,28 @@ struct ChainRows<'a> {
     /// The distances between rows of src, diff_dst and diff_src, in bytes.
     steps: (usize, usize, usize),
     scalars: &'a ChainScalars,
-    /// Whether to prefetch the chain after the next one. The hardware prefetches rows of up to a cache line well enough.
+    /// Whether to prefetch the chain after the next one. The hardware prefetches rows of one vector well enough.
     prefetches: bool,
     /// The cache to prefetch it into.
     cache: Cache,
 }
 
 impl ChainRows<'_> {
+    /// Prefetches one line of the third chain from here, which need not exist, into the second-level cache. The hardware
+    /// prefetches within a page, so this starts it on the next page. Where a chain lies across two pages, 16 columns of
+    /// f32 took 0.93 to 0.97 of the time on a Zen 4.
+    ///
+    /// # Safety
+    /// The CPU supports the instruction set of `S`.
+    #[inline(always)]
+    unsafe fn prefetch_line<S: Simd>(&self) {
+        for (row, step) in [(self.src, self.steps.0), (self.diff_dst, self.steps.1)] {
+            let line = row.wrapping_add(3 * CHAIN_ROWS * step);
+            // SAFETY: guaranteed by the caller.
+            unsafe { S::prefetch_into::<1>(Cache::Second, line, 0) }
+        }
+    }
+
     /// Prefetches `n` elements at `i` of the row two chains later, which need not exist.
     ///
     /// # Safety
