@@ -104,8 +104,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             let (first_src, first_dst) = (self.src(first), self.dst(first));
             let non_temporal = self.non_temporal(first_dst, dst_step);
             // The hardware prefetches rows of up to a cache line well enough.
-            let far =
-                job.streams || RMS && !job.schedule.resident && job.long_rows.dense_prefetched;
+            let far = job.streams || RMS && job.dense_prefetched;
             let prefetches = src_step > 64 && far;
             // The number of rows that have passed each stage.
             let (mut means, mut variances, mut stored) = (0, 0, 0);

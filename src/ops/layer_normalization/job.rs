@@ -45,7 +45,6 @@ pub(super) struct Forward {
     pub(super) factors: Factors,
     /// Fused post-operations.
     pub(super) post_ops: FusedPostOps,
-    pub(super) schedule: Schedule,
     /// Whether dst is stored non-temporally.
     pub(super) streams: bool,
     /// Whether src comes from so far that prefetching the next row pays.
@@ -54,7 +53,8 @@ pub(super) struct Forward {
     pub(super) one_by_one: bool,
     /// The cache that rows of src are prefetched into.
     pub(super) prefetched_into: Cache,
-    pub(super) long_rows: LongRows,
+    /// Whether dense RMS rows are prefetched even if dst is not streamed.
+    pub(super) dense_prefetched: bool,
     pub(super) pipelining: Pipelining,
     /// How the statistics of short rows are computed.
     pub(super) short: ShortRows,
@@ -65,12 +65,12 @@ unsafe impl Sync for Forward {}
 
 impl Forward {
     /// The same job with src and dst on a stage.
-    pub(super) fn on(&self, staged: &Staged<'_>) -> Self {
+    pub(super) fn on(&self, staged: &Staged<'_>, (rows, schedule): (&LongRows, Schedule)) -> Self {
         let [src, dst, _] = staged.tensors;
         // A stage is read again soon, so it should stay in the cache.
         let streams = self.streams && !dst.staged;
         let prefetches = self.prefetches && !src.staged;
-        let to_stage = dst.staged && prefetches && self.long_rows.prefetches_beside_stage();
+        let to_stage = dst.staged && prefetches && rows.prefetches_beside_stage();
         Self {
             src: src.address,
             src_type: src.data_type,
@@ -82,7 +82,7 @@ impl Forward {
             prefetches,
             one_by_one: streams || to_stage,
             prefetched_into: if to_stage { Cache::Second } else { self.prefetched_into },
-            pipelining: Pipelining::new(&self.long_rows, Schedule { streams, ..self.schedule }),
+            pipelining: Pipelining::new(rows, Schedule { streams, ..schedule }),
             ..*self
         }
     }

@@ -223,8 +223,7 @@ impl Plan {
             prefetches: self.long_rows.prefetches(schedule),
             one_by_one: streams,
             prefetched_into: self.long_rows.prefetched_into(schedule),
-            schedule,
-            long_rows: self.long_rows,
+            dense_prefetched: self.long_rows.dense_prefetches(schedule),
             pipelining: Pipelining::new(&self.long_rows, Schedule { streams, ..schedule }),
             short: if self.statistics == StatisticsUse::Given { ShortRows::None } else { short },
         };
@@ -236,7 +235,7 @@ impl Plan {
         pipeline.run(execution, addresses, (width, job.streams), &|staged, first, last, _| {
             match staged {
                 None => rows(&job, first, last),
-                Some(staged) => rows(&job.on(staged), first, last),
+                Some(staged) => rows(&job.on(staged, (&self.long_rows, schedule)), first, last),
             }
         })
     }

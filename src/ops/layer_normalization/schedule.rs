@@ -23,9 +23,9 @@ const LONGEST_OVERLAPPED_NOT_RESIDENT: usize = 20 * 1024;
 /// of 16 bits of any length took 0.87 to 0.99.
 const LONGEST_RMS_OVERLAPPED_CONVERTED: usize = 26 * 1024;
 /// How many rows must fit the first-level cache if a row is summed while another waits to be stored, for each row that is
-/// stored at once; the same for RMS in f32 if that cache is small and src and dst exceed it by a quarter. With none waiting, rows of
-/// 4 to 6 KiB then took 0.8 to 1.0 of the time on a Zen 4; shorter ones, and those of smaller tensors, up to 1.2 times as
-/// long.
+/// stored at once; the same for RMS in f32 if that cache is small and src and dst exceed it by a quarter. With none
+/// waiting, rows of 4 to 6 KiB then took 0.8 to 1.0 of the time on a Zen 4; shorter ones, and those of smaller tensors,
+/// up to 1.2 times as long.
 const FEWEST_IN_CACHE: usize = 3;
 const FEWEST_RMS_IN_CACHE: usize = 6;
 /// The shortest RMS rows, in bytes, that overlap if dst is streamed, and the total size of the tensors, if the first-level
@@ -147,7 +147,7 @@ pub(super) struct LongRows {
     /// The smallest total size of the tensors for which they are.
     bytes_into_second: usize,
     /// Whether dense RMS rows are prefetched from a shared cache.
-    pub(super) dense_prefetched: bool,
+    dense_prefetched: bool,
     /// Whether rows of f32 are prefetched while the scalars of backward are computed.
     pub(super) gradient_prefetched_in_sums: bool,
     /// Whether a row of src, the next one or one of dst, whichever is smaller, and as much again fit the first-level
@@ -219,6 +219,12 @@ impl LongRows {
     #[inline]
     pub(super) fn prefetches(&self, schedule: Schedule) -> bool {
         schedule.streams || (self.many_registers && !self.rms && !schedule.resident)
+    }
+
+    /// Whether dense RMS rows are prefetched even if dst is not streamed: from a shared cache.
+    #[inline]
+    pub(super) fn dense_prefetches(&self, schedule: Schedule) -> bool {
+        self.dense_prefetched && !schedule.resident
     }
 
     /// Whether RMS rows from memory are prefetched, into the second-level cache, if dst is staged.
