@@ -73,9 +73,6 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                     prefetches: streams && prefetches,
                     cache: job.prefetched_into,
                 };
-                if streams && job.cols == LANES {
-                    rows.prefetch_line::<S>();
-                }
                 if streams {
                     self.store_chain::<S, true>(&rows);
                 } else {
@@ -97,6 +94,9 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         let cols = self.job.cols;
         let mut i = 0;
         unsafe {
+            if STREAMS && cols == LANES {
+                rows.prefetch_line::<S>();
+            }
             if S::MANY_REGISTERS {
                 while i + 4 * LANES <= cols {
                     self.store_columns::<S, 4, STREAMS>(rows, i);
