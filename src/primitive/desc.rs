@@ -11,7 +11,7 @@ use crate::simd::{DefaultEnvironment, Level};
 use crate::tensor::{DataType, MemoryDesc};
 use crate::text::Capitals;
 use crate::text::{joined, shown};
-use crate::threads::{Length, Member, Threads};
+use crate::threads::{Body, Length, Member, Threads};
 use norm_sys as sys;
 use std::ffi::CStr;
 use std::fmt;
@@ -194,20 +194,21 @@ pub(crate) struct Execution<'a> {
 impl Execution<'_> {
     /// Runs `body(block)` for each block on up to `width` threads, in the default floating-point environment. Returns
     /// the number of threads that took part.
+    #[inline]
     pub(crate) fn run(
         &self,
         blocks: usize,
         width: usize,
         length: Length,
-        body: &(dyn Fn(usize) + Sync),
+        body: &(impl Fn(usize) + Sync),
     ) -> usize {
-        let body = &|block| {
+        let body = &move |block| {
             let _environment = DefaultEnvironment::ensure();
             body(block);
         };
         match &self.member {
-            None => self.threads.run(blocks, width, length, body),
-            Some(member) => member.run(blocks, width, body),
+            None => self.threads.run(blocks, width, length, Body::new(body)),
+            Some(member) => member.run(blocks, width, Body::new(body)),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::spread::{length_of, width_of};
 use crate::error::{Error, Result};
 use crate::primitive::{Arguments, PrimitiveDesc, with_scratchpad};
 use crate::simd::DefaultEnvironment;
-use crate::threads::{Crew, Length, MAX_TASKS, Member, Slot, Threads};
+use crate::threads::{Body, Crew, Length, MAX_TASKS, Member, Slot, Threads};
 use std::alloc::Layout;
 use std::slice;
 
@@ -149,10 +149,15 @@ impl Plan {
             return (0..bound.len()).map(|index| execute(index, None)).max().unwrap_or(0);
         }
         let crew = Crew::new(slots, bound.len(), self.width);
-        threads.run(self.width, self.width, self.length, &|index| {
-            let _environment = DefaultEnvironment::ensure();
-            crew.work(index, |index, member| _ = execute(index, Some(member)));
-        })
+        threads.run(
+            self.width,
+            self.width,
+            self.length,
+            Body::new(&|index| {
+                let _environment = DefaultEnvironment::ensure();
+                crew.work(index, |index, member| _ = execute(index, Some(member)));
+            }),
+        )
     }
 }
 

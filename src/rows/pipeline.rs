@@ -228,7 +228,8 @@ impl Pipeline {
             }
             None => std::ptr::null_mut(),
         });
-        let start = |block: usize| match &self.sums {
+        let sums = self.sums.as_ref();
+        let start = move |block: usize| match sums {
             // SAFETY: this part of the scratchpad belongs to the block.
             Some(sums) => unsafe { sums.start(first.at(0), block) },
             None => std::ptr::null_mut(),
@@ -246,7 +247,7 @@ impl Pipeline {
             return 1;
         }
         let length = length_of(self.rows * self.cols);
-        execution.run(blocks.count(), width, length, &|block| {
+        execution.run(blocks.count(), width, length, &move |block| {
             let range = blocks.range(block);
             kernel(None, range.start, range.end, start(block));
         })

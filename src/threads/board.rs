@@ -12,8 +12,9 @@
 //! Publishing, claiming and finishing do not allocate. All shared state uses types from `sync`, which a model checker
 //! replaces.
 
+use super::body::Body;
 use super::event_count::EventCount;
-use super::job::{Body, Length};
+use super::job::Length;
 use super::share::MAX_BLOCKS;
 use super::slot::{MAX_WIDTH, Outcome, Slot};
 use super::sync::{CallerCpu, SpinBudget, WakeThrottle, WorkerAffinity};
@@ -49,7 +50,7 @@ impl<const SLOTS: usize> Board<SLOTS> {
         let fits = blocks <= MAX_BLOCKS;
         let slot = if fits { self.slots.iter().find(|slot| slot.take()) } else { None };
         let Some(slot) = slot else {
-            (0..blocks).for_each(body);
+            (0..blocks).for_each(|block| body.run(block));
             return Outcome { threads: 1, panicked: false };
         };
         let width = width.min(MAX_WIDTH);

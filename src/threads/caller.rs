@@ -1,6 +1,6 @@
 //! Runs blocks on the caller's thread pool.
 
-use super::job::Body;
+use super::body::Body;
 use norm_sys as sys;
 use std::os::raw::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -50,7 +50,7 @@ impl Job<'_> {
             if std::mem::take(&mut first) {
                 self.ran.fetch_add(1, Ordering::Relaxed);
             }
-            if catch_unwind(AssertUnwindSafe(|| (self.body)(block))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| self.body.run(block))).is_err() {
                 self.panicked.store(true, Ordering::Relaxed);
             }
         }

@@ -5,7 +5,8 @@
 //! small tasks need no hand-over, and a large one still gets every member. A member waits only for tasks and blocks
 //! that others have claimed. Like the board, a crew does not allocate.
 
-use super::job::{Body, MAX_SHARES};
+use super::body::Body;
+use super::job::MAX_SHARES;
 use super::share::{MAX_BLOCKS, Share, shares};
 use super::slot::{MAX_WIDTH, Slot};
 use super::sync::{AtomicU64, Ordering, SpinBudget, yield_now};
@@ -107,7 +108,7 @@ impl Member<'_> {
         let width = width.min(blocks).min(self.crew.width).min(MAX_WIDTH);
         let slot = &self.crew.slots[self.number];
         if width <= 1 || blocks > MAX_BLOCKS || !slot.take() {
-            (0..blocks).for_each(body);
+            (0..blocks).for_each(|block| body.run(block));
             return blocks.min(1);
         }
         let outcome = slot.run(blocks, width, body, || ());

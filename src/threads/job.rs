@@ -7,9 +7,6 @@ pub(crate) enum Length {
     Long,
 }
 
-/// The work of a job, called once per block.
-pub(crate) type Body<'a> = &'a (dyn Fn(usize) + Sync);
-
 /// Maximum number of shares per job. A thread that finds no work has scanned every share, and each share is on its own
 /// cache line. With more threads, several use the same share.
 pub(super) const MAX_SHARES: usize = 32;

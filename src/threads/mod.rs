@@ -5,6 +5,7 @@
 //! itself. If a thread cannot be started, the others do its work.
 
 mod board;
+mod body;
 mod caller;
 mod count;
 mod crew;
@@ -20,13 +21,12 @@ mod team;
 mod tests;
 mod worker;
 
+pub(crate) use body::Body;
 pub(crate) use caller::{CallerPool, ParallelFor};
 pub(crate) use count::{MAX_THREADS, default_threads, most_threads, set_threads, threads};
 pub(crate) use crew::{Crew, Member};
 pub(crate) use job::Length;
 pub(crate) use slot::Slot;
-
-use job::Body;
 
 /// The most tasks of a [`Crew`].
 pub(crate) const MAX_TASKS: usize = share::MAX_BLOCKS;
@@ -53,7 +53,7 @@ impl Threads {
     pub(crate) fn run(&self, blocks: usize, width: usize, length: Length, body: Body<'_>) -> usize {
         let width = width.min(blocks);
         if width <= 1 {
-            (0..blocks).for_each(body);
+            (0..blocks).for_each(|block| body.run(block));
             return blocks.min(1);
         }
         match self {

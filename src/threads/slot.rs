@@ -1,6 +1,7 @@
 //! Holds one job at a time: publishes it, hands out its blocks and counts their completion.
 
-use super::job::{Body, MAX_SHARES};
+use super::body::Body;
+use super::job::MAX_SHARES;
 use super::share::{MAX_BLOCKS, Share, own_share, shares};
 use super::sync::{
     AtomicBool, AtomicPtr, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, SpinBudget, spin_loop,
@@ -65,7 +66,8 @@ struct PaddedShare(AtomicU64);
 pub(crate) struct Slot {
     taken: AtomicBool,
     panicked: AtomicBool,
-    body: AtomicPtr<()>,
+    /// The words of the body.
+    body: [AtomicPtr<()>; 2],
     job: AtomicU64,
     progress: AtomicU64,
     lock: Mutex<()>,
@@ -85,7 +87,7 @@ impl Slot {
         Self {
             taken: AtomicBool::new(false),
             panicked: AtomicBool::new(false),
-            body: AtomicPtr::new(std::ptr::null_mut()),
+            body: std::array::from_fn(|_| AtomicPtr::new(std::ptr::null_mut())),
             job: AtomicU64::new(Job::new(0, 1).0),
             progress: AtomicU64::new(0),
             lock: Mutex::new(()),
@@ -108,10 +110,7 @@ impl Slot {
         body: Body<'_>,
         announce: impl FnOnce(),
     ) -> Outcome {
-        // The body is a fat reference on this stack frame; the slot stores the address of that
-        // reference.
-        let context: *const Body<'_> = &raw const body;
-        let job = self.publish(blocks, width, context.cast());
+        let job = self.publish(blocks, width, body);
         announce();
         self.work_on(job, 0, true);
         let threads = self.wait().threads();
@@ -123,10 +122,12 @@ impl Slot {
     /// Writes a job. The previous job's shares are empty, so a thread that still looks for that job
     /// claims nothing in the meantime. A thread that sees this job also sees everything written
     /// before it.
-    fn publish(&self, blocks: usize, width: usize, body: *const ()) -> Job {
+    fn publish(&self, blocks: usize, width: usize, body: Body<'_>) -> Job {
         let last = Job(self.job.load(Ordering::Relaxed)).generation();
         let job = Job::new(last.wrapping_add(1), width);
-        self.body.store(body.cast_mut(), Ordering::Relaxed);
+        for (word, value) in self.body.iter().zip(body.words()) {
+            word.store(value, Ordering::Relaxed);
+        }
         self.progress.store(blocks as u64, Ordering::Relaxed);
         self.panicked.store(false, Ordering::Relaxed);
         let count = shares(width);
@@ -151,8 +152,8 @@ impl Slot {
     /// Claims and runs blocks until none is left, starting with share `own`. Returns whether this
     /// thread ran a block.
     fn work_on(&self, job: Job, own: usize, is_caller: bool) -> bool {
-        // This job's body, or a later job's if this one has no unclaimed blocks.
-        let context = self.body.load(Ordering::Relaxed);
+        // This job's body, unless it has no unclaimed blocks: then the words may be of later ones.
+        let words = [0, 1].map(|word: usize| self.body[word].load(Ordering::Relaxed));
         let (mut has_seat, mut ran) = (is_caller, false);
         let count = shares(job.width());
         for place in own..own + count {
@@ -170,8 +171,8 @@ impl Slot {
                     spin_loop();
                     continue;
                 }
-                // SAFETY: the block is claimed but not finished, so the caller's frame is alive.
-                let run = AssertUnwindSafe(|| unsafe { call_body(context, block) });
+                // SAFETY: the block is claimed but not finished, so the words are of this job, and the caller waits.
+                let run = AssertUnwindSafe(|| unsafe { Body::from_words(words) }.run(block));
                 if catch_unwind(run).is_err() {
                     self.panicked.store(true, Ordering::Relaxed);
                 }
@@ -240,12 +241,4 @@ impl Slot {
     fn lock(&self) -> MutexGuard<'_, ()> {
         self.lock.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// # Safety
-/// `context` points to a live `Body`.
-unsafe fn call_body(context: *const (), block: usize) {
-    // SAFETY: guaranteed by the caller; the reference does not outlive this call.
-    let body: Body<'_> = unsafe { *context.cast::<Body<'_>>() };
-    body(block);
 }

@@ -4,7 +4,8 @@
 //! fork() has none of the workers and starts its own team.
 
 use super::board::Board;
-use super::job::{Body, Length};
+use super::body::Body;
+use super::job::Length;
 use super::policy::StartThrottle;
 use super::slot::MAX_WIDTH;
 use super::worker::{self, Work};
@@ -35,7 +36,7 @@ static TEAM: AtomicPtr<Team> = AtomicPtr::new(std::ptr::null_mut());
 pub(super) fn run(blocks: usize, width: usize, length: Length, body: Body<'_>) -> usize {
     let width = width.min(MAX_WIDTH);
     let Some(team) = Team::get() else {
-        (0..blocks).for_each(body);
+        (0..blocks).for_each(|block| body.run(block));
         return 1;
     };
     team.grow(width - 1);
@@ -192,9 +193,14 @@ mod tests {
         for blocks in [1, 2, 7, 64, 1000] {
             for width in [2, 3, 8] {
                 let counts: Vec<AtomicUsize> = (0..blocks).map(|_| AtomicUsize::new(0)).collect();
-                let threads = run(blocks, width, Length::Long, &|block| {
-                    counts[block].fetch_add(1, Ordering::Relaxed);
-                });
+                let threads = run(
+                    blocks,
+                    width,
+                    Length::Long,
+                    Body::new(&|block| {
+                        counts[block].fetch_add(1, Ordering::Relaxed);
+                    }),
+                );
                 assert!((1..=width).contains(&threads), "{threads} of {width}");
                 assert!(counts.iter().all(|c| c.load(Ordering::Relaxed) == 1));
             }
@@ -208,9 +214,14 @@ mod tests {
                 scope.spawn(|| {
                     for _ in 0..200 {
                         let sum = AtomicUsize::new(0);
-                        run(10, 3, Length::Short, &|block| {
-                            sum.fetch_add(block, Ordering::Relaxed);
-                        });
+                        run(
+                            10,
+                            3,
+                            Length::Short,
+                            Body::new(&|block| {
+                                sum.fetch_add(block, Ordering::Relaxed);
+                            }),
+                        );
                         assert_eq!(sum.into_inner(), 45);
                     }
                 });
@@ -228,9 +239,14 @@ mod tests {
                         let blocks = if round % 2 == 0 { 2 } else { 200 };
                         let counts: Vec<AtomicUsize> =
                             (0..blocks).map(|_| AtomicUsize::new(0)).collect();
-                        run(blocks, 2 + round % 3, Length::Long, &|block| {
-                            counts[block].fetch_add(1, Ordering::Relaxed);
-                        });
+                        run(
+                            blocks,
+                            2 + round % 3,
+                            Length::Long,
+                            Body::new(&|block| {
+                                counts[block].fetch_add(1, Ordering::Relaxed);
+                            }),
+                        );
                         assert!(counts.iter().all(|c| c.load(Ordering::Relaxed) == 1));
                     }
                 });
@@ -240,12 +256,18 @@ mod tests {
 
     #[test]
     fn a_panic_reaches_the_caller_and_the_team_survives() {
-        let caught = catch_unwind(|| run(8, 2, Length::Long, &|block| assert!(block != 5)));
+        let caught =
+            catch_unwind(|| run(8, 2, Length::Long, Body::new(&|block| assert!(block != 5))));
         assert!(caught.is_err());
         let ran = AtomicUsize::new(0);
-        run(8, 2, Length::Long, &|_| {
-            ran.fetch_add(1, Ordering::Relaxed);
-        });
+        run(
+            8,
+            2,
+            Length::Long,
+            Body::new(&|_| {
+                ran.fetch_add(1, Ordering::Relaxed);
+            }),
+        );
         assert_eq!(ran.into_inner(), 8);
     }
 }

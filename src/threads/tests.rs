@@ -2,7 +2,7 @@
 
 use super::crew::Crew;
 use super::slot::{MAX_WIDTH, Slot};
-use super::{Length, Threads};
+use super::{Body, Length, Threads};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ fn lockstep(slot: &Slot, blocks: usize, workers: &[usize]) -> Vec<Vec<usize>> {
     assert!(slot.take());
     let mut ids = vec![current().id()];
     scope(|scope| {
-        let outcome = slot.run(blocks, width, &body, || {
+        let outcome = slot.run(blocks, width, Body::new(&body), || {
             let begin = |worker: &usize| {
                 let worker = *worker;
                 scope.spawn(move || assert!(slot.help(worker))).thread().id()
@@ -53,7 +53,7 @@ fn a_lone_caller_runs_every_block() {
         assert!(slot.take());
         let order = Mutex::new(vec![]);
         let body = |block| order.lock().expect("no block fails").push(block);
-        let outcome = slot.run(500, width, &body, || ());
+        let outcome = slot.run(500, width, Body::new(&body), || ());
         assert_eq!(outcome.threads, 1);
         let mut order = order.into_inner().expect("no block fails");
         let own = 500_usize.div_ceil(width.min(32));
@@ -79,7 +79,7 @@ fn a_job_admits_no_more_threads_than_its_width() {
             }
             both.wait();
         };
-        slot.run(2, 2, &body, || {
+        slot.run(2, 2, Body::new(&body), || {
             scope.spawn(|| slot.help(1));
             joined.wait();
             helped = slot.help(2);
@@ -102,16 +102,25 @@ fn every_block_of_every_task_runs_once() {
                 .collect();
             let slots = free_slots(tasks.min(width));
             let crew = Crew::new(&slots, tasks, width);
-            let members = Threads::Library.run(width, width, Length::Long, &|index| {
-                crew.work(index, |task, member| {
-                    let blocks = &counts[task];
-                    let ran = member.run(blocks.len(), width, &|block| {
-                        blocks[block].fetch_add(1, Ordering::Relaxed);
+            let members = Threads::Library.run(
+                width,
+                width,
+                Length::Long,
+                Body::new(&|index| {
+                    crew.work(index, |task, member| {
+                        let blocks = &counts[task];
+                        let ran = member.run(
+                            blocks.len(),
+                            width,
+                            Body::new(&|block| {
+                                blocks[block].fetch_add(1, Ordering::Relaxed);
+                            }),
+                        );
+                        assert!((1..=width).contains(&ran));
+                        assert!(blocks.iter().all(|count| count.load(Ordering::Relaxed) == 1));
                     });
-                    assert!((1..=width).contains(&ran));
-                    assert!(blocks.iter().all(|count| count.load(Ordering::Relaxed) == 1));
-                });
-            });
+                }),
+            );
             assert!((1..=width).contains(&members));
             assert!(counts.iter().flatten().all(|count| count.load(Ordering::Relaxed) == 1));
         }
@@ -125,7 +134,7 @@ fn members_are_told_apart_and_one_alone_does_everything() {
     let ran = AtomicUsize::new(0);
     crew.work(1, |_, member| {
         assert_eq!(member.number, 0);
-        assert_eq!(member.run(3, 2, &|_| _ = ran.fetch_add(1, Ordering::Relaxed)), 1);
+        assert_eq!(member.run(3, 2, Body::new(&|_| _ = ran.fetch_add(1, Ordering::Relaxed))), 1);
     });
     assert_eq!(ran.into_inner(), 15);
 }
@@ -136,12 +145,17 @@ fn a_panic_keeps_nobody_waiting() {
     let crew = Crew::new(&slots, 6, 2);
     let ran = AtomicUsize::new(0);
     let work = AssertUnwindSafe(|| {
-        Threads::Library.run(2, 2, Length::Long, &|index| {
-            crew.work(index, |task, member| {
-                member.run(2, 2, &|block| assert!(task != 3 || block != 1));
-                ran.fetch_add(1, Ordering::Relaxed);
-            });
-        })
+        Threads::Library.run(
+            2,
+            2,
+            Length::Long,
+            Body::new(&|index| {
+                crew.work(index, |task, member| {
+                    member.run(2, 2, Body::new(&|block| assert!(task != 3 || block != 1)));
+                    ran.fetch_add(1, Ordering::Relaxed);
+                });
+            }),
+        )
     });
     assert!(catch_unwind(work).is_err());
     assert_eq!(ran.into_inner(), 5);

@@ -1,5 +1,6 @@
 //! Models of a crew: members that run tasks and help with each other's blocks.
 
+use crate::body::Body;
 use crate::crew::Crew;
 use crate::slot::Slot;
 use loom::cell::UnsafeCell;
@@ -24,7 +25,8 @@ impl Counts {
 
     fn work(&self, crew: &Crew<'_>, index: usize) {
         crew.work(index, |task, member| {
-            member.run(self.0[task].len(), 2, &|block| self.count(task, block));
+            let count = |block| self.count(task, block);
+            member.run(self.0[task].len(), 2, Body::new(&count));
             self.check(task);
         });
     }

@@ -10,6 +10,8 @@ mod sync;
 
 #[path = "../../src/threads/board.rs"]
 mod board;
+#[path = "../../src/threads/body.rs"]
+mod body;
 #[path = "../../src/threads/crew.rs"]
 mod crew;
 #[path = "../../src/threads/event_count.rs"]
@@ -31,7 +33,6 @@ fn check(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
 
 /// Definitions of `src/threads/job.rs`.
 mod job {
-    pub(super) type Body<'a> = &'a (dyn Fn(usize) + Sync);
     #[derive(PartialEq)]
     pub(super) enum Length {
         Long,

@@ -3,7 +3,7 @@
 //! A block writes an unsynchronized cell, and the caller reads it after the job. The checker reports unordered
 //! accesses. The assertions here check that each block runs exactly once and that the thread count is right.
 
-use crate::job::Body;
+use crate::body::Body;
 use crate::slot::Outcome;
 use loom::cell::UnsafeCell;
 use loom::thread::{self, ThreadId};
@@ -33,7 +33,7 @@ impl Runners {
         run: impl FnOnce(Body<'_>) -> Outcome,
     ) -> Vec<bool> {
         let runners = Self((0..blocks).map(|_| UnsafeCell::new(None)).collect());
-        let outcome = run(&|block| runners.note(block));
+        let outcome = run(Body::new(&|block| runners.note(block)));
         // SAFETY: as above.
         let runner = |cell: &UnsafeCell<Option<ThreadId>>| cell.with(|runner| unsafe { *runner });
         let ran: Vec<_> = runners.0.iter().map(|cell| runner(cell).expect("a block ran")).collect();

@@ -41,7 +41,7 @@ unsafe fn backward_rows<
     const MODE: u8,
     const PARAMS: u8,
 >(
-    job: &Backward,
+    job: &Backward<'_>,
     first: usize,
     last: usize,
     sums: *mut f64,
@@ -94,7 +94,7 @@ unsafe fn backward_rows<
 
 /// A job with the types of its kernel.
 pub(super) struct Kernel<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
-    pub(super) job: &'a Backward,
+    pub(super) job: &'a Backward<'a>,
     pub(super) types: Types<Src, Dd, Ds>,
     /// The column sums of the block.
     pub(super) sums: ColumnSums,
@@ -258,13 +258,13 @@ entry_points! {
     /// Backward, per level.
     mod entries: backward_rows<Src: Element, Dd: Element, Ds: Element;
         const MODE: u8, const PARAMS: u8>(
-        job: &Backward, first: usize, last: usize, sums: *mut f64
+        job: &Backward<'_>, first: usize, last: usize, sums: *mut f64
     ) -> usize;
 }
 
 /// Runs rows from the first index to before the second and adds to a block's column sums. Returns the second index, or
 /// the row that needs `f64_backward`.
-pub(super) type Entry = unsafe fn(&Backward, usize, usize, *mut f64) -> usize;
+pub(super) type Entry = unsafe fn(&Backward<'_>, usize, usize, *mut f64) -> usize;
 
 /// The kernel for a problem's types and outputs; `None` if all rows are computed in f64.
 pub(super) fn entry(level: Level, types: &KernelTypes, kind: Kind) -> Option<Entry> {

@@ -186,7 +186,7 @@ unsafe fn sum_any<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARA
 /// # Safety
 /// They exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn statistics<S: Simd>(job: &Backward, given: *const f32, first: usize) -> S::F32x16 {
+unsafe fn statistics<S: Simd>(job: &Backward<'_>, given: *const f32, first: usize) -> S::F32x16 {
     // SAFETY: guaranteed by the caller.
     unsafe {
         if job.stat_rows.step() == Some(1) {
@@ -207,7 +207,7 @@ unsafe fn statistics<S: Simd>(job: &Backward, given: *const f32, first: usize) -
 /// instruction set of `S`.
 #[inline(always)]
 unsafe fn chain_scalars<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8>(
-    job: &Backward,
+    job: &Backward<'_>,
     first: usize,
     (src_step, dd_step): (usize, usize),
     scalars: &mut ChainScalars,
@@ -257,7 +257,7 @@ unsafe fn chain_scalars<S: Simd, Src: Element, Dd: Element, const MODE: u8, cons
 entry_points! {
     /// The scalars of a chain, per level.
     mod entries: chain_scalars<Src: Element, Dd: Element; const MODE: u8, const PARAMS: u8>(
-        job: &Backward, first: usize, steps: (usize, usize), scalars: &mut ChainScalars
+        job: &Backward<'_>, first: usize, steps: (usize, usize), scalars: &mut ChainScalars
     ) -> bool;
 }
 

@@ -389,7 +389,7 @@ unsafe fn dense_rows<
     const AFFINE: u8,
     const NV: usize,
 >(
-    job: &Forward,
+    job: &Forward<'_>,
     first: usize,
     last: usize,
 ) -> usize {
@@ -409,11 +409,11 @@ entry_points! {
     /// Dense short rows forward, per level.
     mod entries: dense_rows<
         Src: Element, Dst: Element; const RMS: bool, const AFFINE: u8, const NV: usize
-    >(job: &Forward, first: usize, last: usize) -> usize;
+    >(job: &Forward<'_>, first: usize, last: usize) -> usize;
 }
 
 /// See [`dense_rows`].
-type Entry = unsafe fn(&Forward, usize, usize) -> usize;
+type Entry = unsafe fn(&Forward<'_>, usize, usize) -> usize;
 
 /// The kernel for dense rows of a problem, if there is one for its types, flags and columns.
 #[derive(Clone, Copy)]
@@ -448,7 +448,7 @@ impl Dense {
     /// The job has the types, flags and columns of this kernel, the rows exist and belong to this thread, and the CPU
     /// supports the level.
     #[inline]
-    pub(super) unsafe fn run(&self, job: &Forward, first: usize, last: usize) -> usize {
+    pub(super) unsafe fn run(&self, job: &Forward<'_>, first: usize, last: usize) -> usize {
         let dense = Some(job.cols);
         match self.0 {
             Some(entry)

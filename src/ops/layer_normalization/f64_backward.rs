@@ -22,7 +22,7 @@ struct Types<E> {
 /// The gradient of a row. It sums `d` and `d*xhat`.
 #[derive(Clone, Copy)]
 struct GradientRow<'a, S: Simd, E> {
-    job: &'a Backward,
+    job: &'a Backward<'a>,
     types: Types<E>,
     src: *const u8,
     diff_dst: *const u8,
@@ -74,7 +74,12 @@ impl<S: Simd, E: WideElement> GradientRow<'_, S, E> {
 /// # Safety
 /// As [`Map`], and scale is as long as a row.
 #[inline(always)]
-unsafe fn scaled<S: Simd>(job: &Backward, dd: S::F64x16, i: usize, width: impl Width) -> S::F64x16 {
+unsafe fn scaled<S: Simd>(
+    job: &Backward<'_>,
+    dd: S::F64x16,
+    i: usize,
+    width: impl Width,
+) -> S::F64x16 {
     // SAFETY: guaranteed by the caller.
     unsafe { S::wide_mul(S::widen(parameter_or::<S>(1.0, job.scale, i, width)), dd) }
 }
@@ -153,10 +158,10 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
 /// # Safety
 /// The row exists and belongs to this thread, `cols` is not 0, and the CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn gradient_row<S: Simd, E: WideElement>(
-    job: &Backward,
+unsafe fn gradient_row<'a, S: Simd, E: WideElement>(
+    job: &'a Backward<'_>,
     row: usize,
-) -> GradientRow<'_, S, E> {
+) -> GradientRow<'a, S, E> {
     let cols = job.cols;
     // SAFETY: guaranteed by the caller.
     unsafe {
@@ -202,7 +207,7 @@ unsafe fn gradient_row<S: Simd, E: WideElement>(
 /// instruction set of `S`.
 #[inline(always)]
 unsafe fn backward_some<S: Simd, E: WideElement, const R: usize>(
-    job: &Backward,
+    job: &Backward<'_>,
     first: usize,
     sums: *mut f64,
 ) {
@@ -229,7 +234,7 @@ unsafe fn backward_some<S: Simd, E: WideElement, const R: usize>(
 /// As [`backward_some`].
 #[inline(always)]
 unsafe fn backward_rows<S: Simd, E: WideElement>(
-    job: &Backward,
+    job: &Backward<'_>,
     first: usize,
     last: usize,
     sums: *mut f64,
@@ -253,12 +258,12 @@ unsafe fn backward_rows<S: Simd, E: WideElement>(
 entry_points! {
     /// Backward in f64, per level.
     mod entries: backward_rows<E: WideElement>(
-        job: &Backward, first: usize, last: usize, sums: *mut f64
+        job: &Backward<'_>, first: usize, last: usize, sums: *mut f64
     ) -> ();
 }
 
 /// Runs rows from the first index to before the second and adds to their block's column sums.
-pub(super) type Entry = unsafe fn(&Backward, usize, usize, *mut f64);
+pub(super) type Entry = unsafe fn(&Backward<'_>, usize, usize, *mut f64);
 
 /// The entry for types of src, diff_dst and diff_src.
 pub(super) fn entry(level: Level, types: [DataType; 3]) -> Entry {

@@ -141,7 +141,7 @@ pub(super) unsafe fn statistics<S: Simd, E: WideElement>(
 
 /// `(x - mean) * r`, then scale and shift.
 struct Normalize<'a, S: Simd, Src, Dst> {
-    job: &'a Forward,
+    job: &'a Forward<'a>,
     src_type: Src,
     dst_type: Dst,
     src: *const u8,
@@ -176,7 +176,7 @@ impl<S: Simd, Src: WideElement, Dst: WideElement> Map<S> for Normalize<'_, S, Sr
 
 /// `(x - mean) * r`, then scale and shift, with the f32 roundings of `forward`.
 struct F32Normalize<'a> {
-    job: &'a Forward,
+    job: &'a Forward<'a>,
     src: *const u8,
     dst: *mut u8,
     high: f32,
@@ -186,7 +186,7 @@ struct F32Normalize<'a> {
 
 impl<'a> F32Normalize<'a> {
     #[inline(always)]
-    fn new(job: &'a Forward, src: *const u8, dst: *mut u8, found: &Statistics) -> Self {
+    fn new(job: &'a Forward<'a>, src: *const u8, dst: *mut u8, found: &Statistics) -> Self {
         // SAFETY: scalar code needs no instruction set.
         let Normalizers { high, low, r } =
             unsafe { Normalizers::<f64>::new::<false>(found.mean, found.variance, job.epsilon) };
@@ -224,7 +224,7 @@ impl<S: Simd> Map<S> for F32Normalize<'_> {
 /// # Safety
 /// The row exists and belongs to this thread, `cols` is not 0, and the CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward, row: usize) {
+unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward<'_>, row: usize) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let src = job.src.wrapping_add(job.src_rows.offset(row) * job.src_type.size());
@@ -273,7 +273,7 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
 /// As [`forward_row`].
 #[inline(always)]
 unsafe fn forward_rows<S: Simd, Src: WideElement, Dst: WideElement>(
-    job: &Forward,
+    job: &Forward<'_>,
     first: usize,
     last: usize,
 ) {
@@ -291,12 +291,12 @@ unsafe fn forward_rows<S: Simd, Src: WideElement, Dst: WideElement>(
 entry_points! {
     /// Forward in f64, per level.
     mod entries: forward_rows<Src: WideElement, Dst: WideElement>(
-        job: &Forward, first: usize, last: usize
+        job: &Forward<'_>, first: usize, last: usize
     ) -> ();
 }
 
 /// Runs rows from the first index to before the second.
-pub(super) type Entry = unsafe fn(&Forward, usize, usize);
+pub(super) type Entry = unsafe fn(&Forward<'_>, usize, usize);
 
 /// The entry for types of src and dst.
 pub(super) fn entry(level: Level, src: DataType, dst: DataType) -> Entry {

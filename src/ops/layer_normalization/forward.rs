@@ -21,7 +21,7 @@ use crate::tensor::DataType;
 
 /// A job with the types and flags of its kernel.
 pub(super) struct Kernel<'a, Src, Dst, const RMS: bool, const AFFINE: u8> {
-    pub(super) job: &'a Forward,
+    pub(super) job: &'a Forward<'a>,
     pub(super) src_type: Src,
     pub(super) dst_type: Dst,
 }
@@ -172,7 +172,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     #[inline(always)]
     unsafe fn run_one_by_one<S: Simd>(&self, mut row: usize, last: usize) -> usize {
         let job = self.job;
-        let (src_rows, dst_rows) = (&job.src_rows, &job.dst_rows);
+        let (src_rows, dst_rows) = (job.src_rows, job.dst_rows);
         let src_step = src_rows.innermost().0 * self.src_type.size();
         // A single row has a step of 0.
         let dst_step = (dst_rows.innermost().0 * self.dst_type.size()).max(1);
@@ -288,7 +288,7 @@ impl Pending {
 /// The rows exist and belong to this thread, `cols` is not 0, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>(
-    job: &Forward,
+    job: &Forward<'_>,
     first: usize,
     last: usize,
 ) -> usize {
@@ -353,12 +353,12 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
 entry_points! {
     /// Forward, per level.
     mod entries: forward_rows<Src: Element, Dst: Element; const RMS: bool, const AFFINE: u8>(
-        job: &Forward, first: usize, last: usize
+        job: &Forward<'_>, first: usize, last: usize
     ) -> usize;
 }
 
 /// Runs rows from the first index to before the second. Returns the second index, or the row that needs `f64_forward`.
-pub(super) type Entry = unsafe fn(&Forward, usize, usize) -> usize;
+pub(super) type Entry = unsafe fn(&Forward<'_>, usize, usize) -> usize;
 
 /// Whether there are kernels without parameters for the types, as there are for the most common ones.
 fn is_bare(level: Level, types: &KernelTypes, flags: Flags) -> bool {

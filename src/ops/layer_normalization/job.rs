@@ -20,7 +20,7 @@ pub(super) enum StatisticsUse {
 
 /// One forward execution.
 #[derive(Clone, Copy)]
-pub(super) struct Forward {
+pub(super) struct Forward<'a> {
     pub(super) cols: usize,
     /// The number of columns in the mean square; fewer than all for a partial norm.
     pub(super) stat_cols: usize,
@@ -36,9 +36,11 @@ pub(super) struct Forward {
     pub(super) shift: *const f32,
     /// Whether a later step rounds dst to fewer bits.
     pub(super) rounded_again: bool,
-    pub(super) src_rows: RowMap,
-    pub(super) dst_rows: RowMap,
-    pub(super) stat_rows: RowMap,
+    /// The row offsets stay in the plan: every execution writes a job anew, and a line of it that another thread has
+    /// read must first be fetched from that thread's cache.
+    pub(super) src_rows: &'a RowMap,
+    pub(super) dst_rows: &'a RowMap,
+    pub(super) stat_rows: &'a RowMap,
     pub(super) statistics: StatisticsUse,
     pub(super) rms: bool,
     /// Scales applied before rounding to integers.
@@ -61,11 +63,11 @@ pub(super) struct Forward {
 }
 
 // SAFETY: threads write disjoint rows through these pointers and only read the rest.
-unsafe impl Sync for Forward {}
+unsafe impl Sync for Forward<'_> {}
 
-impl Forward {
+impl<'a> Forward<'a> {
     /// The same job with src and dst on a stage.
-    pub(super) fn on(&self, staged: &Staged<'_>, (rows, schedule): (&LongRows, Schedule)) -> Self {
+    pub(super) fn on(&self, staged: &Staged<'a>, (rows, schedule): (&LongRows, Schedule)) -> Self {
         let [src, dst, _] = staged.tensors;
         // A stage is read again soon, so it should stay in the cache.
         let streams = self.streams && !dst.staged;
@@ -74,10 +76,10 @@ impl Forward {
         Self {
             src: src.address,
             src_type: src.data_type,
-            src_rows: src.rows,
+            src_rows: &src.rows,
             dst: dst.address,
             dst_type: dst.data_type,
-            dst_rows: dst.rows,
+            dst_rows: &dst.rows,
             streams,
             prefetches,
             one_by_one: streams || to_stage,
@@ -100,11 +102,11 @@ impl Forward {
     #[inline]
     pub(super) fn has_short_groups(&self, first: usize) -> bool {
         let fits = |rows: &RowMap| rows.step_of_groups(ROWS_AT_ONCE, first).is_some();
-        !matches!(self.short, ShortRows::None) && fits(&self.src_rows) && fits(&self.dst_rows)
+        !matches!(self.short, ShortRows::None) && fits(self.src_rows) && fits(self.dst_rows)
     }
 
-    /// The longest stretch that begins at a row, up to `last`: a job with constant distances, and the end.
-    pub(super) fn stretch(&self, row: usize, last: usize) -> (Self, usize) {
+    /// The longest stretch that begins at a row, up to `last`.
+    pub(super) fn stretch(&self, row: usize, last: usize) -> Stretch {
         let maps = [self.src_rows, self.dst_rows];
         let end = maps.iter().fold(last, |end, map| end.min(row.saturating_add(map.stretch(row))));
         let [(src, src_rows), (dst, dst_rows)] = maps.map(|map| {
@@ -112,14 +114,19 @@ impl Forward {
             // Rows keep their numbers, so the address is that of row 0, which need not exist.
             (map.offset(row).wrapping_sub(row.wrapping_mul(step)), RowMap::every(step))
         });
-        let job = Self {
+        Stretch {
             src: self.src.wrapping_add(src.wrapping_mul(self.src_type.size())),
             dst: self.dst.wrapping_add(dst.wrapping_mul(self.dst_type.size())),
             src_rows,
             dst_rows,
-            ..*self
-        };
-        (job, end)
+            end,
+        }
+    }
+
+    /// The same job for the rows of a stretch.
+    pub(super) fn within<'b>(&'b self, stretch: &'b Stretch) -> Forward<'b> {
+        let Stretch { src, dst, src_rows, dst_rows, .. } = stretch;
+        Forward { src: *src, dst: *dst, src_rows, dst_rows, ..*self }
     }
 
     /// The given statistics of a row; `None` if the row needs f64.
@@ -170,6 +177,15 @@ impl Forward {
     }
 }
 
+/// Rows with constant distances, up to `end`.
+pub(super) struct Stretch {
+    src: *const u8,
+    dst: *mut u8,
+    src_rows: RowMap,
+    dst_rows: RowMap,
+    pub(super) end: usize,
+}
+
 /// How the statistics of short rows are computed.
 #[derive(Clone, Copy)]
 pub(super) enum ShortRows {
@@ -186,9 +202,9 @@ pub(super) enum ShortRows {
 #[derive(Clone, Copy)]
 pub(super) struct OverlappedRows {
     /// Computes the provisional means of rows at an address, with a distance in bytes. Not called with RMS.
-    pub(super) means: unsafe fn(&Forward, *const u8, usize, &mut SumsOfRows),
+    pub(super) means: unsafe fn(&Forward<'_>, *const u8, usize, &mut SumsOfRows),
     /// As [`ShortStatistics`], from the sums.
-    pub(super) statistics: unsafe fn(&Forward, usize, &SumsOfRows, &mut ShortScalars) -> bool,
+    pub(super) statistics: unsafe fn(&Forward<'_>, usize, &SumsOfRows, &mut ShortScalars) -> bool,
 }
 
 /// Short rows computed together, one per lane.
@@ -208,7 +224,7 @@ impl ShortScalars {
 
 /// Computes the scalars of [`ROWS_AT_ONCE`] rows from an index, `src_step` bytes apart. Returns false if one of them
 /// needs the row-by-row kernel.
-pub(super) type ShortStatistics = unsafe fn(&Forward, usize, usize, &mut ShortScalars) -> bool;
+pub(super) type ShortStatistics = unsafe fn(&Forward<'_>, usize, usize, &mut ShortScalars) -> bool;
 
 /// The lane sums of rows about their provisional means, for rows of more than
 /// [`PROVISIONAL_COLS`](super::row::PROVISIONAL_COLS) elements, or any with RMS.
@@ -238,7 +254,7 @@ unsafe fn read_statistics(mean: *const f32, variance: *const f32, at: usize) -> 
 
 /// One backward execution.
 #[derive(Clone, Copy)]
-pub(super) struct Backward {
+pub(super) struct Backward<'a> {
     pub(super) cols: usize,
     /// As in [`Forward`].
     pub(super) stat_cols: usize,
@@ -257,13 +273,14 @@ pub(super) struct Backward {
     pub(super) added: *const u8,
     /// Whether a later step rounds diff_src to fewer bits.
     pub(super) rounded_again: bool,
-    pub(super) src_rows: RowMap,
+    pub(super) src_rows: &'a RowMap,
     /// The stride of src's last dimension, if src is not staged.
     pub(super) src_step: usize,
-    pub(super) diff_dst_rows: RowMap,
-    pub(super) diff_src_rows: RowMap,
-    pub(super) added_rows: RowMap,
-    pub(super) stat_rows: RowMap,
+    pub(super) diff_dst_rows: &'a RowMap,
+    pub(super) diff_src_rows: &'a RowMap,
+    /// The rows of `added`, if there are any.
+    pub(super) added_rows: &'a RowMap,
+    pub(super) stat_rows: &'a RowMap,
     pub(super) global_stats: bool,
     pub(super) rms: bool,
     /// Whether the kernel sums diff_scale and diff_shift.
@@ -281,7 +298,7 @@ pub(super) struct Backward {
 }
 
 // SAFETY: threads write disjoint rows through these pointers and only read the rest.
-unsafe impl Sync for Backward {}
+unsafe impl Sync for Backward<'_> {}
 
 /// The given statistics of a row, by the precision that the row needs.
 pub(super) enum Given {
@@ -293,20 +310,20 @@ pub(super) enum Given {
     Recompute,
 }
 
-impl Backward {
+impl<'a> Backward<'a> {
     /// The same job with its tensors on a stage.
-    pub(super) fn on(&self, staged: &Staged<'_>) -> Self {
+    pub(super) fn on(&self, staged: &Staged<'a>) -> Self {
         let [src, diff_dst, diff_src] = staged.tensors;
         Self {
             src: src.address,
             src_type: src.data_type,
-            src_rows: src.rows,
+            src_rows: &src.rows,
             diff_dst: diff_dst.address,
             diff_dst_type: diff_dst.data_type,
-            diff_dst_rows: diff_dst.rows,
+            diff_dst_rows: &diff_dst.rows,
             diff_src: diff_src.address,
             diff_src_type: diff_src.data_type,
-            diff_src_rows: diff_src.rows,
+            diff_src_rows: &diff_src.rows,
             streams: self.streams && !diff_src.staged,
             more: staged.more,
             ..*self
@@ -390,4 +407,5 @@ impl ChainScalars {
 
 /// Computes the scalars of the chain that begins at a row, given the byte distances between rows of src and of
 /// diff_dst. Returns false if one of the rows needs the row-by-row kernel.
-pub(super) type ChainEntry = unsafe fn(&Backward, usize, (usize, usize), &mut ChainScalars) -> bool;
+pub(super) type ChainEntry =
+    unsafe fn(&Backward<'_>, usize, (usize, usize), &mut ChainScalars) -> bool;

@@ -183,7 +183,7 @@ impl Plan {
         &self,
         execution: &Execution<'_>,
         short: ShortRows,
-        rows: &(dyn Fn(&Forward, usize, usize) + Sync),
+        rows: &(dyn Fn(&Forward<'_>, usize, usize) + Sync),
     ) -> usize {
         let args: &Arguments = execution.arguments;
         let pipeline = &self.pipeline;
@@ -212,9 +212,9 @@ impl Plan {
             scale,
             shift,
             rounded_again: self.rounded_again,
-            src_rows: pipeline.maps[0],
-            dst_rows: pipeline.maps[1],
-            stat_rows: self.stat_rows,
+            src_rows: &pipeline.maps[0],
+            dst_rows: &pipeline.maps[1],
+            stat_rows: &self.stat_rows,
             statistics: self.statistics,
             rms: self.rms,
             factors,
@@ -232,16 +232,17 @@ impl Plan {
             return 1;
         }
         let addresses = [src, dst, std::ptr::null_mut()];
-        pipeline.run(execution, addresses, (width, job.streams), &|staged, first, last, _| {
+        let job = &job;
+        pipeline.run(execution, addresses, (width, job.streams), &move |staged, first, last, _| {
             match staged {
-                None => rows(&job, first, last),
+                None => rows(job, first, last),
                 Some(staged) => rows(&job.on(staged, (&self.long_rows, schedule)), first, last),
             }
         })
     }
 
     /// The arguments of the backward kernels.
-    fn backward_job(&self, execution: &Execution<'_>, short: Option<ChainEntry>) -> Backward {
+    fn backward_job(&self, execution: &Execution<'_>, short: Option<ChainEntry>) -> Backward<'_> {
         let args: &Arguments = execution.arguments;
         let pipeline = &self.pipeline;
         let (src, diff_dst) = (args.get(sys::NORM_ARG_SRC), args.get(sys::NORM_ARG_DIFF_DST));
@@ -271,12 +272,12 @@ impl Plan {
             scale,
             added,
             rounded_again: self.rounded_again,
-            src_rows: pipeline.maps[0],
+            src_rows: &pipeline.maps[0],
             src_step: self.src_step,
-            diff_dst_rows: pipeline.maps[1],
-            diff_src_rows: pipeline.maps[2],
-            added_rows: self.added.unwrap_or(RowMap::every(0)),
-            stat_rows: self.stat_rows,
+            diff_dst_rows: &pipeline.maps[1],
+            diff_src_rows: &pipeline.maps[2],
+            added_rows: self.added.as_ref().unwrap_or(&self.stat_rows),
+            stat_rows: &self.stat_rows,
             global_stats: self.global_stats,
             rms: self.rms,
             sums: self.sums,
@@ -295,7 +296,7 @@ impl Plan {
         &self,
         execution: &Execution<'_>,
         (join, short): (JoinEntry, Option<ChainEntry>),
-        rows: &(dyn Fn(&Backward, usize, usize, *mut f64) + Sync),
+        rows: &(dyn Fn(&Backward<'_>, usize, usize, *mut f64) + Sync),
     ) -> usize {
         let pipeline = &self.pipeline;
         if pipeline.cols == 0 {
@@ -307,13 +308,14 @@ impl Plan {
         let shift = unsafe { self.shift(execution) };
         let scalars = |row| job.scalars(row);
         let normalized = Normalized::Rows { scalars: &scalars, scale: job.scale, shift };
+        let job = &job;
         let threads = pipeline.run_around(
             execution,
             addresses,
             (pipeline.width(execution), job.streams),
             Some(&normalized),
-            &|staged, first, last, sums| match staged {
-                None => rows(&job, first, last, sums),
+            &move |staged, first, last, sums| match staged {
+                None => rows(job, first, last, sums),
                 Some(staged) => rows(&job.on(staged), first, last, sums),
             },
         );
@@ -364,7 +366,7 @@ fn parameters(p: &LayerNormalization, kernels: Option<(Level, &KernelTypes)>) ->
 }
 
 /// The statistics of empty rows are 0.
-fn write_zeros(job: &Forward, rows: usize) {
+fn write_zeros(job: &Forward<'_>, rows: usize) {
     for row in 0..rows {
         let zero = Statistics { mean: 0.0, variance: 0.0 };
         // SAFETY: the row exists, and no other thread runs.

@@ -356,8 +356,8 @@ impl Pipelining {
         let pairs = rows.many_registers && !(rows.rms || batched || rows.uneven) && near;
         let rows_at_once = if pairs { 2 } else { 1 };
         let rms_f32 = rows.rms && rows.plain_f32 && rows.small_first;
-        let in_first = schedule.bytes <= rows.first / 4 * 5;
-        let fewest = if rms_f32 && !in_first { FEWEST_RMS_IN_CACHE } else { FEWEST_IN_CACHE };
+        let near_first = schedule.bytes <= rows.first + rows.first / 4;
+        let fewest = if rms_f32 && !near_first { FEWEST_RMS_IN_CACHE } else { FEWEST_IN_CACHE };
         let depth = if overlapped && rows.in_cache < fewest * rows_at_once {
             rows_at_once
         } else if overlapped {

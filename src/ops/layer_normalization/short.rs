@@ -47,7 +47,7 @@ struct RowMoments<S: Simd> {
 /// the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn short_statistics<S: Simd, Src: Element, Dst: Element, const RMS: bool>(
-    job: &Forward,
+    job: &Forward<'_>,
     first: usize,
     src_step: usize,
     scalars: &mut ShortScalars,
@@ -191,7 +191,7 @@ impl SumsOfRows {
 /// The rows exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn provisional_means<S: Simd, Src: Element>(
-    job: &Forward,
+    job: &Forward<'_>,
     first_row: *const u8,
     step: usize,
     sums: &mut SumsOfRows,
@@ -214,7 +214,7 @@ unsafe fn provisional_means<S: Simd, Src: Element>(
 /// As [`short_statistics`].
 #[inline(always)]
 unsafe fn summed_statistics<S: Simd, Dst: Element, const RMS: bool>(
-    job: &Forward,
+    job: &Forward<'_>,
     first: usize,
     sums: &SumsOfRows,
     scalars: &mut ShortScalars,
@@ -239,7 +239,7 @@ unsafe fn summed_statistics<S: Simd, Dst: Element, const RMS: bool>(
 /// As [`short_statistics`].
 #[inline(always)]
 unsafe fn statistics_of<S: Simd, const RMS: bool>(
-    job: &Forward,
+    job: &Forward<'_>,
     first: usize,
     found: &RowMoments<S>,
     scalars: &mut ShortScalars,
@@ -274,21 +274,21 @@ unsafe fn statistics_of<S: Simd, const RMS: bool>(
 entry_points! {
     /// The statistics of short rows, per level. Only `Dst::HALF` matters.
     mod entries: short_statistics<Src: Element, Dst: Element; const RMS: bool>(
-        job: &Forward, first: usize, src_step: usize, scalars: &mut ShortScalars
+        job: &Forward<'_>, first: usize, src_step: usize, scalars: &mut ShortScalars
     ) -> bool;
 }
 
 entry_points! {
     /// The provisional means of rows that the forward kernel sums, per level.
     mod means_entries: provisional_means<Src: Element>(
-        job: &Forward, first_row: *const u8, step: usize, sums: &mut SumsOfRows
+        job: &Forward<'_>, first_row: *const u8, step: usize, sums: &mut SumsOfRows
     ) -> ();
 }
 
 entry_points! {
     /// The statistics of rows that the forward kernel summed, per level. Only `Dst::HALF` matters.
     mod summed_entries: summed_statistics<Dst: Element; const RMS: bool>(
-        job: &Forward, first: usize, sums: &SumsOfRows, scalars: &mut ShortScalars
+        job: &Forward<'_>, first: usize, sums: &SumsOfRows, scalars: &mut ShortScalars
     ) -> bool;
 }
 

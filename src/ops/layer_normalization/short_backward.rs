@@ -8,6 +8,7 @@ use super::gradient::{ADD, READ_SCALE, SUM_SCALE, SUM_SHIFT, Vectors};
 use super::job::ChainScalars;
 use super::row::load_if;
 use super::schedule::{LONGEST_CHAIN_AHEAD, LONGEST_CHAINED_STREAMED};
+use super::short_forward::prefetch;
 use crate::rows::CHAIN_ROWS;
 use crate::simd::{
     Cache, Element, First, Full, LANES, Simd, Width, add_wide, opaque, unroll, zeroed,
@@ -222,7 +223,7 @@ impl ChainRows<'_> {
         for (row, step) in [(self.src, self.steps.0), (self.diff_dst, self.steps.1)] {
             let line = row.wrapping_add(3 * CHAIN_ROWS * step);
             // SAFETY: guaranteed by the caller.
-            unsafe { S::prefetch_into::<1>(Cache::Second, line, 0) }
+            unsafe { prefetch::<S>(Cache::Second, line, 1) }
         }
     }
 
@@ -239,10 +240,8 @@ impl ChainRows<'_> {
         n: usize,
     ) {
         let first = row.wrapping_add(2 * CHAIN_ROWS * step + i * element.size());
-        for line in (0..n * element.size()).step_by(64) {
-            // SAFETY: guaranteed by the caller.
-            unsafe { S::prefetch_into::<1>(self.cache, first.wrapping_add(line), 0) }
-        }
+        // SAFETY: guaranteed by the caller.
+        unsafe { prefetch::<S>(self.cache, first, n * element.size()) }
     }
 
     /// A row's scalars, and its addresses in src, diff_dst and diff_src.

@@ -25,7 +25,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     pub(super) unsafe fn short_rows<S: Simd>(&self, first: usize, last: usize) -> usize {
         let job = self.job;
         let step = |rows: &RowMap| rows.step_of_groups(ROWS_AT_ONCE, first);
-        let (Some(src_step), Some(dst_step)) = (step(&job.src_rows), step(&job.dst_rows)) else {
+        let (Some(src_step), Some(dst_step)) = (step(job.src_rows), step(job.dst_rows)) else {
             return first;
         };
         if !S::UNROLLS || last - first < ROWS_AT_ONCE {

@@ -107,7 +107,7 @@ enum Run {
 /// The rows exist, no other thread runs them, and the CPU supports the level of the kernels.
 unsafe fn forward_rows(
     (entry, dense, f64_rows): (Option<forward::Entry>, &Dense, f64_forward::Entry),
-    job: &Forward,
+    job: &Forward<'_>,
     mut row: usize,
     last: usize,
 ) {
@@ -163,9 +163,9 @@ impl Implementation for Vectorized {
                         }
                         let mut row = first;
                         while row < last {
-                            let (stretch, end) = job.stretch(row, last);
-                            forward_rows(kernels, &stretch, row, end);
-                            row = end;
+                            let stretch = job.stretch(row, last);
+                            forward_rows(kernels, &job.within(&stretch), row, stretch.end);
+                            row = stretch.end;
                         }
                     }
                 })

@@ -9,7 +9,7 @@ use crate::rows::statistics::{Statistics, per_col, reciprocal};
 use crate::tensor::DataType;
 
 /// Whether a tensor is f64, so that all rows are computed in f64.
-fn is_double(job: &Backward) -> bool {
+fn is_double(job: &Backward<'_>) -> bool {
     [job.src_type, job.diff_dst_type, job.diff_src_type].contains(&DataType::F64)
 }
 
@@ -56,7 +56,7 @@ struct Columns<'a> {
 }
 
 impl Columns<'_> {
-    fn of(job: &Backward, block: *mut f64) -> Self {
+    fn of(job: &Backward<'_>, block: *mut f64) -> Self {
         fn slice<'a, T>(start: *mut T, cols: usize) -> &'a mut [T] {
             if start.is_null() {
                 return &mut [];
@@ -95,7 +95,7 @@ pub(super) struct Gradient<'a> {
 
 impl Gradient<'_> {
     /// Runs the rows of a block; their column terms form chains.
-    pub(super) fn rows(&self, job: &Backward, first: usize, last: usize, sums: *mut f64) {
+    pub(super) fn rows(&self, job: &Backward<'_>, first: usize, last: usize, sums: *mut f64) {
         let mut columns = Columns::of(job, sums);
         let mut in_chain = 0;
         for row in first..last {
@@ -118,7 +118,7 @@ impl Gradient<'_> {
         columns.end_chains();
     }
 
-    fn views(&self, job: &Backward, row: usize) -> [RowView<'_>; 3] {
+    fn views(&self, job: &Backward<'_>, row: usize) -> [RowView<'_>; 3] {
         [
             self.src.row(job.src_type, job.src.cast_mut(), row),
             self.diff_dst.row(job.diff_dst_type, job.diff_dst.cast_mut(), row),
@@ -127,7 +127,13 @@ impl Gradient<'_> {
     }
 
     /// A row in f32.
-    fn f32_row(&self, job: &Backward, row: usize, found: &Statistics, columns: &mut Columns<'_>) {
+    fn f32_row(
+        &self,
+        job: &Backward<'_>,
+        row: usize,
+        found: &Statistics,
+        columns: &mut Columns<'_>,
+    ) {
         let row = self.prepare(job, row, found);
         for col in 0..job.cols {
             let (dd, d, xhat) = (row.diff_dst.get(col), row.d(col), row.xhat(col));
@@ -147,7 +153,7 @@ impl Gradient<'_> {
     }
 
     /// A row in f32, with its statistics and sums.
-    fn prepare(&self, job: &Backward, row: usize, found: &Statistics) -> F32Row<'_> {
+    fn prepare(&self, job: &Backward<'_>, row: usize, found: &Statistics) -> F32Row<'_> {
         let [src, diff_dst, diff_src] = self.views(job, row);
         let r = reciprocal(found.variance, job.epsilon) as f32;
         let mean = (!self.rms).then_some(found.mean as f32);
@@ -166,7 +172,7 @@ impl Gradient<'_> {
     }
 
     /// A row in f64.
-    fn f64_row(&self, job: &Backward, row: usize, columns: &mut Columns<'_>) {
+    fn f64_row(&self, job: &Backward<'_>, row: usize, columns: &mut Columns<'_>) {
         let scale = Parameter(job.scale);
         let [src, diff_dst, diff_src] = self.views(job, row);
         // SAFETY: the row exists.

@@ -101,7 +101,7 @@ impl Implementation for Reference {
 }
 
 impl Reference {
-    fn forward_row(&self, job: &Forward, row: usize, bound: Option<&BoundChain<'_>>) {
+    fn forward_row(&self, job: &Forward<'_>, row: usize, bound: Option<&BoundChain<'_>>) {
         let src = self.src.row(job.src_type, job.src.cast_mut(), row);
         let dst = self.dst.row(job.dst_type, job.dst, row);
         let given = job.statistics == StatisticsUse::Given;
@@ -143,7 +143,7 @@ impl Reference {
 
     fn normalize_in_f32(
         &self,
-        job: &Forward,
+        job: &Forward<'_>,
         (src, dst): (RowView<'_>, RowView<'_>),
         found: &Statistics,
         post_ops: impl Fn(f32, usize) -> f32,
@@ -167,7 +167,7 @@ impl Reference {
 }
 
 fn normalize_in_f64(
-    job: &Forward,
+    job: &Forward<'_>,
     src: RowView<'_>,
     found: &Statistics,
     store: impl Fn(f64, usize),
