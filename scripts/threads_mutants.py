@@ -22,6 +22,7 @@ COPY = ROOT / "target" / "threads-mutants"
 MUTANTS = [
     ("a job is published without order", "slot.rs",
      "self.job.store(job.0, Ordering::Release)", "self.job.store(job.0, Ordering::Relaxed)"),
+    ("half of a job's body is stored", "slot.rs", "zip(body.words())", "zip(body.words()).take(1)"),
     ("a job is read without order", "slot.rs",
      "Job(self.job.load(Ordering::Acquire))", "Job(self.job.load(Ordering::Relaxed))"),
     ("a share of a later job is claimed", "share.rs",

@@ -149,15 +149,11 @@ impl Plan {
             return (0..bound.len()).map(|index| execute(index, None)).max().unwrap_or(0);
         }
         let crew = Crew::new(slots, bound.len(), self.width);
-        threads.run(
-            self.width,
-            self.width,
-            self.length,
-            Body::new(&|index| {
-                let _environment = DefaultEnvironment::ensure();
-                crew.work(index, |index, member| _ = execute(index, Some(member)));
-            }),
-        )
+        let work = |index| {
+            let _environment = DefaultEnvironment::ensure();
+            crew.work(index, |index, member| _ = execute(index, Some(member)));
+        };
+        threads.run(self.width, self.width, self.length, Body::new(&work))
     }
 }
 

@@ -16,9 +16,6 @@ pub(crate) struct Body<'a> {
 /// The closure has the type that the function was made for, and lives.
 type Call = unsafe fn(closure: *const (), block: usize);
 
-// SAFETY: the closure is `Sync`.
-unsafe impl Sync for Body<'_> {}
-
 impl<'a> Body<'a> {
     #[inline]
     pub(crate) fn new<F: Fn(usize) + Sync>(closure: &'a F) -> Self {
