@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The layers, lowest first; a module imports from layers below its own.
 const LAYERS: &[&[&str]] = &[
     // These depend on nothing.
-    &["float_mode", "language", "quiet", "timing"],
+    &["float_mode", "language", "parallel", "quiet", "timing"],
     &["contest", "data_type", "direction"],
     // Tensors, attributes, and the oracle.
     &["check", "oracle", "tensor"],

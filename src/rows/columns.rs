@@ -4,7 +4,8 @@
 //! in order, of up to [`CHAIN_ROWS`] consecutive rows that are computed in f32. A chain ends after that many rows,
 //! before a row that is computed in f64, and at the end of the block; it is then added to an f64 sum. The sums of
 //! blocks are added in a fixed binary tree. So the bits do not depend on the threads, the instruction set or the number
-//! of rows that a kernel processes at once.
+//! of rows that a kernel processes at once. The only chain of the only block is the sum itself: adding it to 0 would not
+//! change it.
 
 use crate::simd::{Bf16, Element, F16, F32, Level, Map, Simd, Width, add_wide, entry_points, map};
 use crate::tensor::DataType;
@@ -43,7 +44,7 @@ impl ColumnSums {
     #[inline(always)]
     pub(crate) fn new(cols: usize, [scale, shift]: [bool; 2], block: *mut f64) -> Self {
         let state = block.cast();
-        let block = Self::first(block);
+        let block = block.wrapping_add(STATE);
         let at = |index: bool, wanted: bool| {
             let sums = block.wrapping_add(usize::from(index) * cols);
             if wanted { sums } else { std::ptr::null_mut() }
@@ -60,12 +61,6 @@ impl ColumnSums {
             shift_chain: chain(scale, shift),
             state: if scale || shift { state } else { std::ptr::null_mut() },
         }
-    }
-
-    /// The first sum of the block whose scratchpad begins at `block`.
-    #[inline(always)]
-    pub(crate) fn first(block: *mut f64) -> *mut f64 {
-        block.wrapping_add(STATE)
     }
 
     /// The sums from a column on.
@@ -103,6 +98,16 @@ impl ColumnSums {
             // SAFETY: guaranteed by the caller.
             unsafe { (*self.state)[0] = rows as u64 }
         }
+    }
+
+    /// Whether nothing has been added to the sums, so that a chain that ends here may stand for them.
+    ///
+    /// # Safety
+    /// As [`open_rows`](Self::open_rows).
+    #[inline(always)]
+    pub(crate) unsafe fn are_empty(&self) -> bool {
+        // SAFETY: guaranteed by the caller.
+        !self.state.is_null() && unsafe { (*self.state)[1] == 0 }
     }
 
     /// Starts a block: no rows, chains of zeros. The sums are stored later, when the first chains end or by
@@ -194,6 +199,8 @@ impl<S: Simd, const FIRST: bool> Map<S> for EndChain<FIRST> {
 #[derive(Clone, Copy)]
 pub(crate) struct Partial {
     pub(crate) first: *mut f64,
+    /// The only chain of the only block, if it stands for the sums; else null.
+    pub(crate) chain: *const f32,
     pub(crate) blocks: usize,
     pub(crate) stride: usize,
 }
@@ -210,9 +217,13 @@ impl<S: Simd, E: Element> Map<S> for Join<E> {
 
     #[inline(always)]
     unsafe fn apply<W: Width>(&self, i: usize, width: W) {
-        let Partial { first, blocks, stride } = self.partial;
+        let Partial { first, chain, blocks, stride } = self.partial;
         // SAFETY: guaranteed by the caller.
         unsafe {
+            if !chain.is_null() {
+                let total = width.load::<S>(chain.add(i));
+                return width.store_as::<S, _>(self.out_type, self.out, i, total);
+            }
             let mut step = 1;
             while step < blocks {
                 let mut left = 0;
@@ -274,7 +285,8 @@ mod tests {
             let stride = cols + 1;
             let mut sums: Vec<f64> = (0..blocks * stride).map(|i| i as f64).collect();
             let mut out = vec![7.0f32; cols];
-            let partial = Partial { first: sums.as_mut_ptr(), blocks, stride };
+            let (first, chain) = (sums.as_mut_ptr(), std::ptr::null());
+            let partial = Partial { first, chain, blocks, stride };
             // SAFETY: the blocks have `stride` sums each, and `out` has `cols` elements.
             unsafe {
                 join_entry(Level::Portable)(&partial, cols, DataType::F32, out.as_mut_ptr().cast());

@@ -151,6 +151,11 @@ impl Pipeline {
         self.stage.is_some()
     }
 
+    /// Whether column sums have one block.
+    pub(crate) fn has_one_block(&self) -> bool {
+        self.sums.as_ref().is_some_and(|sums| sums.blocks.count() == 1)
+    }
+
     /// Bytes of an execution's scratchpad: the operation's, the column sums, the stages.
     pub(crate) fn scratchpad_size(&self) -> usize {
         let stages = self.stage.as_ref().map_or(0, |stage| {
@@ -302,11 +307,18 @@ impl Pipeline {
         let header = execution.scratchpad.wrapping_add(self.room).cast::<*mut f64>();
         // SAFETY: the run has written it.
         let first = unsafe { header.read() };
-        let offset = if shift && sums.wanted[0] { self.cols } else { 0 };
         let blocks = sums.blocks.count();
-        let first = ColumnSums::first(first).wrapping_add(offset);
-        // SAFETY: every block has stored its sums; the rest is guaranteed by the caller.
-        unsafe { join(&Partial { first, blocks, stride: sums.stride }, self.cols, out_type, out) };
+        let block = ColumnSums::new(self.cols, sums.wanted, first);
+        // SAFETY: the run has started every block.
+        let chain = match blocks == 1 && unsafe { block.are_empty() } {
+            true if shift => block.shift_chain.cast_const(),
+            true => block.scale_chain.cast_const(),
+            false => std::ptr::null(),
+        };
+        let first = if shift { block.diff_shift } else { block.diff_scale };
+        let partial = Partial { first, chain, blocks, stride: sums.stride };
+        // SAFETY: every block has stored its sums or its chain; the rest is guaranteed by the caller.
+        unsafe { join(&partial, self.cols, out_type, out) };
     }
 }
 

@@ -16,7 +16,7 @@ mod tolerance;
 pub use tolerance::{Kind, Worst};
 
 use crate::data_type::DataType;
-use rayon::prelude::*;
+use crate::parallel;
 
 /// The outcome of comparing one output.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,7 +75,7 @@ pub fn check(
         assert_eq!(terms.len(), want.len(), "{name}: terms for every value");
     }
     let empty = Check { name, total: 0, failed: 0, worst: None, telling: 0 };
-    let one = |(chunk, (got, want)): (usize, (&[f64], &[f64]))| {
+    let one = |chunk: usize, (got, want): (&[f64], &[f64])| {
         let first = chunk * CHUNK;
         let mut check = Check { total: got.len(), ..empty };
         let blocks = got.chunks(plain::BLOCK).zip(want.chunks(plain::BLOCK));
@@ -87,13 +87,8 @@ pub fn check(
         check
     };
     // In order, so that the same element is reported regardless of thread scheduling.
-    got.par_chunks(CHUNK)
-        .zip(want.par_chunks(CHUNK))
-        .enumerate()
-        .map(one)
-        .collect::<Vec<_>>()
-        .into_iter()
-        .fold(empty, Check::join)
+    let chunks = got.chunks(CHUNK).zip(want.chunks(CHUNK));
+    parallel::map(chunks, 1, &one).into_iter().fold(empty, Check::join)
 }
 
 impl Check {

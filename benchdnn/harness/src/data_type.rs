@@ -1,7 +1,7 @@
 //! The element types, as sets of values within f64.
 
 use crate::language::value::BadValue;
-use rayon::prelude::*;
+use crate::parallel;
 
 /// The type of a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -282,8 +282,8 @@ impl DataType {
     /// The values, rounded to the type, as bytes in memory.
     pub fn encode(self, values: &[f64]) -> Vec<u8> {
         let mut bytes = vec![0; values.len() * self.size()];
-        let chunks = bytes.par_chunks_mut(CHUNK * self.size()).zip(values.par_chunks(CHUNK));
-        chunks.for_each(|(bytes, values)| match self {
+        let chunks = bytes.chunks_mut(CHUNK * self.size()).zip(values.chunks(CHUNK));
+        parallel::for_each(chunks, 1, &|_, (bytes, values)| match self {
             DataType::F64 => convert(values, bytes, f64::to_ne_bytes),
             DataType::F32 => convert(values, bytes, |value| (value as f32).to_ne_bytes()),
             DataType::Bf16 => convert(values, bytes, |value| {
@@ -314,8 +314,8 @@ impl DataType {
     pub fn decode(self, bytes: &[u8]) -> Vec<f64> {
         assert_eq!(bytes.len() % self.size(), 0, "whole elements of {}", self.name());
         let mut values = vec![0.0; bytes.len() / self.size()];
-        let chunks = values.par_chunks_mut(CHUNK).zip(bytes.par_chunks(CHUNK * self.size()));
-        chunks.for_each(|(values, bytes)| match self {
+        let chunks = values.chunks_mut(CHUNK).zip(bytes.chunks(CHUNK * self.size()));
+        parallel::for_each(chunks, 1, &|_, (values, bytes)| match self {
             DataType::F64 => read(bytes, values, f64::from_ne_bytes),
             DataType::F32 => read(bytes, values, |b| f64::from(f32::from_ne_bytes(b))),
             DataType::Bf16 => read(bytes, values, |b| {

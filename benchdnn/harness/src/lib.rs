@@ -32,6 +32,7 @@ pub mod modes;
 pub mod normalization;
 pub mod oracle;
 pub mod outcome;
+pub mod parallel;
 pub mod peer;
 pub mod post_op_chain;
 pub mod problem;

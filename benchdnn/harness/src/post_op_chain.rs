@@ -8,9 +8,9 @@ use crate::check::Kind;
 use crate::data_type::DataType;
 use crate::oracle::dropout::Draw;
 use crate::oracle::estimate::{Estimate, Step};
+use crate::parallel;
 use crate::problem::{Data, Expected};
 use norm_sys::{NORM_ARG_DST, NORM_ARG_SRC};
-use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// Elements that a thread processes at a time.
@@ -111,8 +111,10 @@ impl<'v> Chain<'v> {
         let mut bounds = vec![0.0; values.len()];
         // Whole rows, so that a broadcast tensor only needs one lookup per row.
         let chunk = CHUNK.div_ceil(cols) * cols;
-        results.par_chunks_mut(chunk).zip(bounds.par_chunks_mut(chunk)).enumerate().for_each(
-            |(index, (results, bounds))| {
+        parallel::for_each(
+            results.chunks_mut(chunk).zip(bounds.chunks_mut(chunk)),
+            1,
+            &|index, (results, bounds)| {
                 let rows = results.chunks_mut(cols).zip(bounds.chunks_mut(cols));
                 for (row, (results, bounds)) in (0..).zip(rows) {
                     let first = index * chunk + row * cols;

@@ -9,17 +9,14 @@ use crate::execution::Role;
 use crate::oracle::estimate::Estimate;
 use crate::oracle::lnorm::Flags;
 use crate::oracle::steps::{self, GateFunction};
+use crate::parallel;
 use crate::problem::{Expected, Part, Spec};
 use crate::steps::StepShape;
 use norm_sys::{
     NORM_ARG_DIFF_GATE, NORM_ARG_DIFF_RESIDUAL_DST, NORM_ARG_GATE, NORM_ARG_RESIDUAL,
     NORM_ARG_RESIDUAL_DST,
 };
-use rayon::prelude::*;
 use std::borrow::Cow;
-
-/// With fewer elements, handing work to another thread does not pay.
-const GRAIN: usize = 16 * 1024;
 
 /// The tensors of the steps of a problem whose src has these dimensions.
 pub fn specs(shape: &StepShape, forward: bool, dims: &[usize]) -> Vec<Spec> {
@@ -75,22 +72,23 @@ pub fn before<'a>(
     residual: &[f64],
     gate: &[f64],
 ) -> Before<'a> {
-    let unrounded: Vec<f64> =
-        src.par_iter().zip(residual).map(|(&x, &r)| steps::sum(x, r)).collect();
+    let unrounded =
+        parallel::map_elements(src.len().min(residual.len()), &|i| steps::sum(src[i], residual[i]));
     let sum: Cow<'a, [f64]> = match shape.residual {
         Some(_) if residual.is_empty() => Cow::Borrowed(src),
         None => Cow::Borrowed(src),
         Some(step) if step.exact => Cow::Owned(unrounded.clone()),
-        Some(step) => Cow::Owned(unrounded.par_iter().map(|&x| step.stored().round(x)).collect()),
+        Some(step) => Cow::Owned(parallel::map_elements(unrounded.len(), &|i| {
+            step.stored().round(unrounded[i])
+        })),
     };
     let Some(function) = gate_function(shape, flags.gate_input) else {
         return Before { x: sum.clone(), errors: Vec::new(), sum, unrounded };
     };
-    let (x, errors) = (sum.par_iter().zip(gate))
-        .with_min_len(GRAIN)
-        .map(|(&x, &gate)| Estimate::exact(x).times(function.of(gate)))
-        .map(|estimate| (estimate.value, estimate.error))
-        .unzip();
+    let estimates = parallel::map_elements(sum.len().min(gate.len()), &|i| {
+        Estimate::exact(sum[i]).times(function.of(gate[i]))
+    });
+    let (x, errors) = estimates.iter().map(|one| (one.value, one.error)).unzip();
     Before { x: Cow::Owned(x), errors, sum, unrounded }
 }
 
@@ -104,7 +102,7 @@ pub fn estimates(kind: Kind, values: &[f64], terms: &[f64], moved: &[f64]) -> Ve
         let error = kind.bound(values[i], terms[i]) + moved.get(i).copied().unwrap_or(0.0);
         Estimate { value: values[i], error }
     };
-    (0..values.len()).into_par_iter().with_min_len(GRAIN).map(estimate).collect()
+    parallel::map_elements(values.len(), &estimate)
 }
 
 /// Rounds normalized values, then scales and shifts them.
@@ -114,7 +112,7 @@ pub fn rounded_first(
     scale: Option<impl Fn(usize) -> f64 + Sync>,
     shift: Option<impl Fn(usize) -> f64 + Sync>,
 ) {
-    values.par_iter_mut().with_min_len(GRAIN).enumerate().for_each(|(i, value)| {
+    parallel::change(values, &|i, value| {
         *value = steps::rounded(*value, dt);
         if let Some(scale) = &scale {
             *value = value.times(Estimate::exact(scale(i)));
@@ -127,8 +125,7 @@ pub fn rounded_first(
 
 /// Multiplies by the function of a gate, forward and backward.
 pub fn gated(values: &mut [Estimate], gate: &[f64], function: GateFunction) {
-    let both = values.par_iter_mut().zip(gate).with_min_len(GRAIN);
-    both.for_each(|(value, &gate)| *value = value.times(function.of(gate)));
+    parallel::change(values, &|i, value| *value = value.times(function.of(gate[i])));
 }
 
 /// `factor * other * f'(gate)`: the gradient of a gate.
@@ -138,17 +135,14 @@ pub fn diff_gate(
     gate: &[f64],
     function: GateFunction,
 ) -> Vec<Estimate> {
-    let both = factor.par_iter().zip(other).zip(gate).with_min_len(GRAIN);
-    both.map(|((&factor, &other), &gate)| {
-        other.times(Estimate::exact(factor)).times(function.derivative(gate))
+    parallel::map_elements(factor.len(), &|i| {
+        other[i].times(Estimate::exact(factor[i])).times(function.derivative(gate[i]))
     })
-    .collect()
 }
 
 /// Adds the gradient of the stored sum.
 pub fn plus(values: &mut [Estimate], other: &[f64]) {
-    let both = values.par_iter_mut().zip(other).with_min_len(GRAIN);
-    both.for_each(|(value, &other)| *value = value.plus(Estimate::exact(other)));
+    parallel::change(values, &|i, value| *value = value.plus(Estimate::exact(other[i])));
 }
 
 /// Exact values without errors.

@@ -77,7 +77,10 @@ unsafe fn backward_rows<
             open += row - chain_first;
             let goes_on = job.more && row == last && open < CHAIN_ROWS;
             if open > 0 && !goes_on {
-                kernel.sums.end_chains::<S>(job.cols);
+                let ends_block = row == last && !job.more;
+                if !(job.one_block && ends_block && kernel.sums.are_empty()) {
+                    kernel.sums.end_chains::<S>(job.cols);
+                }
                 open = 0;
             }
             if row < chain_end || row == last {

@@ -282,6 +282,7 @@ impl Plan {
             rms: self.rms,
             sums: self.sums,
             more: false,
+            one_block: pipeline.has_one_block(),
             streams,
             prefetched_into: self.long_rows.gradient_prefetched_into(bytes),
             prefetched_in_sums: streams

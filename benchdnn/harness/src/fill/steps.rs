@@ -4,11 +4,8 @@ use super::Fill;
 use super::generator::Generator;
 use crate::data_type::DataType;
 use crate::oracle::steps::sum;
+use crate::parallel::{self, GRAIN};
 use crate::steps::Residual;
-use rayon::prelude::*;
-
-/// With fewer elements, handing work to another thread does not pay.
-const GRAIN: usize = 16 * 1024;
 
 /// Streams of random numbers.
 const RESIDUAL: u64 = 0x5245_5344;
@@ -29,12 +26,11 @@ pub(super) fn split(
     src: &mut [f64],
 ) -> Vec<f64> {
     let mut residuals = vec![0.0; src.len()];
-    (src.par_chunks_mut(cols.max(1)))
-        .zip(residuals.par_chunks_mut(cols.max(1)))
-        .zip(units)
-        .enumerate()
-        .with_min_len(GRAIN.div_ceil(cols.max(1)))
-        .for_each(|(row, ((src, residuals), &unit))| {
+    let cols = cols.max(1);
+    parallel::for_each(
+        src.chunks_mut(cols).zip(residuals.chunks_mut(cols)).zip(units),
+        GRAIN.div_ceil(cols),
+        &|row, ((src, residuals), &unit)| {
             let mut generator = Generator::new(seed ^ RESIDUAL, row);
             let stored = residual.stored();
             for (x, other) in src.iter_mut().zip(residuals) {
@@ -61,25 +57,25 @@ pub(super) fn split(
                     .unwrap_or((0.0, *x));
                 (*x, *other) = if is_small_src { (small, large) } else { (large, small) };
             }
-        });
+        },
+    );
     residuals
 }
 
 /// A residual for random rows, with the magnitude of the row and occasionally much larger.
 pub(super) fn random_residual(dt: DataType, cols: usize, seed: u64, src: &[f64]) -> Vec<f64> {
     let mut values = vec![0.0; src.len()];
-    (values.par_chunks_mut(cols.max(1))).zip(src.par_chunks(cols.max(1))).enumerate().for_each(
-        |(row, (values, src))| {
-            let mut generator = Generator::new(seed ^ RESIDUAL, row);
-            let squares: f64 = src.iter().map(|x| x * x).sum();
-            let size = (squares / src.len() as f64).sqrt().clamp(1e-30, 1e30);
-            let factor = [0.25, 1.0, 1.0, 16.0][generator.below(4) as usize];
-            // Stays within the range of f16.
-            let most = if dt == DataType::F16 { 16_000.0 } else { f64::MAX };
-            let size = (factor * size).min(most);
-            values.iter_mut().for_each(|value| *value = dt.round(size * generator.normal()));
-        },
-    );
+    let rows = values.chunks_mut(cols.max(1)).zip(src.chunks(cols.max(1)));
+    parallel::for_each(rows, 1, &|row, (values, src)| {
+        let mut generator = Generator::new(seed ^ RESIDUAL, row);
+        let squares: f64 = src.iter().map(|x| x * x).sum();
+        let size = (squares / src.len() as f64).sqrt().clamp(1e-30, 1e30);
+        let factor = [0.25, 1.0, 1.0, 16.0][generator.below(4) as usize];
+        // Stays within the range of f16.
+        let most = if dt == DataType::F16 { 16_000.0 } else { f64::MAX };
+        let size = (factor * size).min(most);
+        values.iter_mut().for_each(|value| *value = dt.round(size * generator.normal()));
+    });
     values
 }
 
@@ -87,7 +83,7 @@ pub(super) fn random_residual(dt: DataType, cols: usize, seed: u64, src: &[f64])
 /// exponential overflows.
 pub(super) fn gate(dt: DataType, fill: Fill, cols: usize, seed: u64, count: usize) -> Vec<f64> {
     let mut values = vec![0.0; count];
-    values.par_chunks_mut(cols.max(1)).enumerate().for_each(|(row, values)| {
+    parallel::for_each(values.chunks_mut(cols.max(1)), 1, &|row, values: &mut [f64]| {
         let mut generator = Generator::new(seed ^ GATE, row);
         for value in values {
             let bits = generator.bits();
@@ -106,7 +102,7 @@ pub(super) fn gate(dt: DataType, fill: Fill, cols: usize, seed: u64, count: usiz
 /// The gradient of the sum: multiples of 1/8 from 1/8 to 2, three of four positive.
 pub(super) fn diff_sum(dt: DataType, cols: usize, seed: u64, count: usize) -> Vec<f64> {
     let mut values = vec![0.0; count];
-    values.par_chunks_mut(cols.max(1)).enumerate().for_each(|(row, values)| {
+    parallel::for_each(values.chunks_mut(cols.max(1)), 1, &|row, values: &mut [f64]| {
         let mut generator = Generator::new(seed ^ DIFF_SUM, row);
         for value in values {
             let bits = generator.bits();

@@ -60,16 +60,20 @@ pub fn defaults<S: Default>(table: &[Opt<S>]) -> S {
 
 /// Replaces each item by one item for each of the values. This is how lists multiply out.
 pub fn multiply<P: Clone, T>(items: &mut Vec<P>, values: &[T], set: impl Fn(&mut P, &T)) {
-    let with = |item: &P, value| {
-        let mut item = item.clone();
-        set(&mut item, value);
-        item
-    };
-    *items = items
-        .iter()
-        .flat_map(|item| values.iter().map(move |value| (item, value)))
-        .map(|(item, value)| with(item, value))
-        .collect();
+    repeat(items, values.len(), &|item, i| set(item, &values[i]));
+}
+
+/// Replaces each item by `count` copies, changed by `set` according to their index. Not generic over `set`, so that
+/// this is compiled once for a driver and not for each of its options.
+fn repeat<P: Clone>(items: &mut Vec<P>, count: usize, set: &dyn Fn(&mut P, usize)) {
+    let mut all = Vec::with_capacity(items.len() * count);
+    for item in &*items {
+        for i in 0..count {
+            all.push(item.clone());
+            set(all.last_mut().expect("just pushed"), i);
+        }
+    }
+    *items = all;
 }
 
 /// Sets the option `name`; `None` if the table has no such option. An empty value means the default for lists, as in

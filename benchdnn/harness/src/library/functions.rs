@@ -88,12 +88,8 @@ impl Opened {
     /// # Safety
     /// `F` is a pointer to a function with the prototype of that function.
     pub unsafe fn function<F: Copy>(&self, name: &str) -> Result<F, Refusal> {
-        let name = format!("{}_{name}", self.prefix);
         // SAFETY: guaranteed by the caller.
-        unsafe { self.symbol(&name) }.ok_or_else(|| Refusal {
-            kind: RefusalKind::Unimplemented,
-            message: format!("the library has no {name}"),
-        })
+        Ok(unsafe { pointer(self.address_of(name)?) })
     }
 
     /// The symbol with exactly this name, in the library or its dependencies.
@@ -102,8 +98,31 @@ impl Opened {
     /// `F` is a pointer to a function with the prototype of that function.
     pub unsafe fn symbol<F: Copy>(&self, name: &str) -> Option<F> {
         // SAFETY: guaranteed by the caller; the library stays open.
-        unsafe { self.handle.get::<F>(name) }.ok().map(|symbol| *symbol)
+        self.address(name).map(|address| unsafe { pointer(address) })
     }
+
+    fn address_of(&self, name: &str) -> Result<*const (), Refusal> {
+        let name = format!("{}_{name}", self.prefix);
+        self.address(&name).ok_or_else(|| Refusal {
+            kind: RefusalKind::Unimplemented,
+            message: format!("the library has no {name}"),
+        })
+    }
+
+    fn address(&self, name: &str) -> Option<*const ()> {
+        // SAFETY: the address is not used here.
+        unsafe { self.handle.get::<*const ()>(name) }.ok().map(|symbol| *symbol)
+    }
+}
+
+/// An address as a pointer to a function of type `F`.
+///
+/// # Safety
+/// `F` is a pointer to a function with the prototype of the one at that address.
+unsafe fn pointer<F: Copy>(address: *const ()) -> F {
+    const { assert!(size_of::<F>() == size_of::<*const ()>()) }
+    // SAFETY: both are pointers; the rest is guaranteed by the caller.
+    unsafe { std::mem::transmute_copy(&address) }
 }
 
 impl fmt::Debug for Opened {

@@ -17,7 +17,7 @@
 use super::estimate::Estimate;
 use super::post_ops::ulp;
 use crate::data_type::DataType;
-use rayon::prelude::*;
+use crate::parallel;
 
 /// The exponent of the smallest scale of e8m0.
 const LOWEST_POWER: f64 = -127.0;
@@ -71,21 +71,20 @@ pub fn quantize(problem: &Problem, values: &[Estimate]) -> Quantized {
     if groups == 0 {
         return all;
     }
-    (all.elements.par_chunks_mut(problem.group))
-        .zip(values.par_chunks(problem.group))
-        .zip(all.scales.par_iter_mut().zip(&mut all.zero_points))
-        .for_each(|((elements, values), (scale, zero_point))| {
-            let scales = problem.scales(values);
-            *scale = scales.middle();
-            let shifts = match problem.kind {
-                Kind::Range => problem.zero_points(values, scales),
-                Kind::Largest | Kind::PowerOfTwo => Interval::of(0.0, 0.0),
-            };
-            *zero_point = shifts.middle();
-            for (element, value) in elements.iter_mut().zip(values) {
-                *element = problem.element(*value, scales, shifts);
-            }
-        });
+    let of_group = all.scales.iter_mut().zip(&mut all.zero_points);
+    let groups = all.elements.chunks_mut(problem.group).zip(values.chunks(problem.group));
+    parallel::for_each(groups.zip(of_group), 1, &|_, ((elements, values), (scale, zero_point))| {
+        let scales = problem.scales(values);
+        *scale = scales.middle();
+        let shifts = match problem.kind {
+            Kind::Range => problem.zero_points(values, scales),
+            Kind::Largest | Kind::PowerOfTwo => Interval::of(0.0, 0.0),
+        };
+        *zero_point = shifts.middle();
+        for (element, value) in elements.iter_mut().zip(values) {
+            *element = problem.element(*value, scales, shifts);
+        }
+    });
     all
 }
 

@@ -25,7 +25,7 @@ use super::lnorm::{Around, is_out_of_range};
 use super::moved::Moved;
 use super::normalization::{BackwardOutput, Flags, ForwardOutput, reciprocal_root};
 use super::sum::pairwise;
-use rayon::prelude::*;
+use crate::parallel;
 
 /// The sizes of a tensor, whose elements are in the order of samples, channels and positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,23 +150,23 @@ pub fn forward_with(input: &Input<'_>, around: Around<'_>) -> ForwardOutput {
         ..ForwardOutput::default()
     };
     if elements > 0 {
-        (output.dst.par_chunks_mut(elements).zip(output.dst_terms.par_chunks_mut(elements)))
-            .zip(src.par_chunks(elements))
-            .zip(output.mean.par_iter_mut().zip(&mut output.variance).zip(&mut output.mean_terms))
-            .enumerate()
-            .for_each(|(group, (((dst, terms), x), ((mean, variance), mean_terms)))| {
-                (*mean, *variance, *mean_terms) = match input.given(group) {
-                    Some((mean, variance)) if flags.global_stats => (mean, variance, 0.0),
-                    _ => input.statistics(x, around.counted(elements)),
-                };
-                let r = input.r(*variance);
-                for (i, (dst, terms)) in dst.iter_mut().zip(terms).enumerate() {
-                    let scaled = (x[i] - *mean) * r * input.scale(group, i);
-                    let shift = input.shift(group, i);
-                    *dst = scaled + shift;
-                    *terms = scaled.abs() + shift.abs();
-                }
-            });
+        let values = output.dst.chunks_mut(elements).zip(output.dst_terms.chunks_mut(elements));
+        let of_group = output.mean.iter_mut().zip(&mut output.variance).zip(&mut output.mean_terms);
+        let groups = values.zip(src.chunks(elements)).zip(of_group);
+        parallel::for_each(groups, 1, &|group, (((dst, terms), x), found)| {
+            let ((mean, variance), mean_terms) = found;
+            (*mean, *variance, *mean_terms) = match input.given(group) {
+                Some((mean, variance)) if flags.global_stats => (mean, variance, 0.0),
+                _ => input.statistics(x, around.counted(elements)),
+            };
+            let r = input.r(*variance);
+            for (i, (dst, terms)) in dst.iter_mut().zip(terms).enumerate() {
+                let scaled = (x[i] - *mean) * r * input.scale(group, i);
+                let shift = input.shift(group, i);
+                *dst = scaled + shift;
+                *terms = scaled.abs() + shift.abs();
+            }
+        });
     }
     if !around.src_errors.is_empty() {
         input.moved_with(around, |moved| moved.forward(&mut output));
@@ -190,37 +190,33 @@ pub fn backward_with(input: &Input<'_>, around: Around<'_>) -> BackwardOutput {
     let Input { sizes, src, diff_dst, flags, .. } = *input;
     let elements = sizes.elements();
     // Mean and 1/root of each group.
-    let statistics: Vec<(f64, f64)> = (0..sizes.all_groups())
-        .into_par_iter()
-        .map(|group| {
-            let own = || {
-                let x = &src[group * elements..][..elements];
-                let (mean, variance, _) = input.statistics(x, around.counted(elements));
-                (mean, variance)
-            };
-            let (mean, variance) = match input.given(group) {
-                Some(given) if flags.global_stats || !is_out_of_range(given.1) => given,
-                _ => own(),
-            };
-            (mean, input.r(variance))
-        })
-        .collect();
+    let statistics: Vec<(f64, f64)> = parallel::map(0..sizes.all_groups(), 1, &|group, _| {
+        let own = || {
+            let x = &src[group * elements..][..elements];
+            let (mean, variance, _) = input.statistics(x, around.counted(elements));
+            (mean, variance)
+        };
+        let (mean, variance) = match input.given(group) {
+            Some(given) if flags.global_stats || !is_out_of_range(given.1) => given,
+            _ => own(),
+        };
+        (mean, input.r(variance))
+    });
     let mut output = BackwardOutput {
         diff_src: vec![0.0; src.len()],
         diff_src_terms: vec![0.0; src.len()],
         ..BackwardOutput::default()
     };
     if elements > 0 {
-        let terms = output.diff_src_terms.par_chunks_mut(elements);
-        output.diff_src.par_chunks_mut(elements).zip(terms).enumerate().for_each(
-            |(group, (diff_src, terms))| {
-                let counted = around.counted(elements);
-                gradient_of_group(input, (group, statistics[group], counted), diff_src, terms);
-            },
-        );
+        let terms = output.diff_src_terms.chunks_mut(elements);
+        let groups = output.diff_src.chunks_mut(elements).zip(terms);
+        parallel::for_each(groups, 1, &|group, (diff_src, terms)| {
+            let counted = around.counted(elements);
+            gradient_of_group(input, (group, statistics[group], counted), diff_src, terms);
+        });
     }
     // The sums of diff_dst*xhat, diff_dst, and their absolute values, for a channel.
-    let sums = |channel: usize| {
+    let sums = |channel: usize, _| {
         pairwise(sizes.samples * sizes.positions, &|i| {
             let (sample, position) = (i / sizes.positions, i % sizes.positions);
             let at = (sample * sizes.channels + channel) * sizes.positions + position;
@@ -229,7 +225,7 @@ pub fn backward_with(input: &Input<'_>, around: Around<'_>) -> BackwardOutput {
             [of_xhat, of_xhat.abs(), diff_dst[at], diff_dst[at].abs()]
         })
     };
-    let sums: Vec<[f64; 4]> = (0..sizes.channels).into_par_iter().map(sums).collect();
+    let sums: Vec<[f64; 4]> = parallel::map(0..sizes.channels, 1, &sums);
     let column = |index: usize| sums.iter().map(|sums| sums[index]).collect();
     if flags.scale {
         (output.diff_scale, output.diff_scale_terms) = (column(0), column(1));

@@ -28,7 +28,7 @@ use super::moved::Moved;
 use super::normalization::reciprocal_root;
 pub use super::normalization::{BackwardOutput, Flags, ForwardOutput};
 use super::sum::pairwise;
-use rayon::prelude::*;
+use crate::parallel::{self, GRAIN};
 
 /// What a problem has that oneDNN lacks, and the errors of computed inputs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,9 +95,6 @@ pub struct BackwardInput<'a> {
     /// The kind of normalization.
     pub flags: Flags,
 }
-
-/// With fewer elements, handing work to another thread does not pay.
-const GRAIN: usize = 16 * 1024;
 
 /// Mean (0 for RMS normalization), variance and mean of `|x|` of a row.
 fn statistics(x: &[f64], rms_norm: bool) -> (f64, f64, f64) {
@@ -183,26 +180,24 @@ pub fn forward_with(input: &ForwardInput<'_>, around: Around<'_>) -> ForwardOutp
         ..ForwardOutput::default()
     };
     if cols > 0 {
-        (output.dst.par_chunks_mut(cols))
-            .zip(output.dst_terms.par_chunks_mut(cols))
-            .zip(src.par_chunks(cols))
-            .zip(output.mean.par_iter_mut().zip(&mut output.variance).zip(&mut output.mean_terms))
-            .enumerate()
-            .with_min_len(GRAIN.div_ceil(cols))
-            .for_each(|(row, (((dst, terms), x), ((mean, variance), mean_terms)))| {
-                (*mean, *variance, *mean_terms) = if flags.global_stats {
-                    (given_mean[row], given_variance[row], 0.0)
-                } else {
-                    statistics(&x[..counted], flags.rms_norm)
-                };
-                let r = reciprocal_root(*variance, epsilon);
-                let columns = x.iter().zip(&scale).zip(&shift);
-                for ((dst, terms), ((x, scale), shift)) in dst.iter_mut().zip(terms).zip(columns) {
-                    let scaled = (x - *mean) * r * scale;
-                    *dst = scaled + shift;
-                    *terms = scaled.abs() + shift.abs();
-                }
-            });
+        let values = output.dst.chunks_mut(cols).zip(output.dst_terms.chunks_mut(cols));
+        let of_row = output.mean.iter_mut().zip(&mut output.variance).zip(&mut output.mean_terms);
+        let rows = values.zip(src.chunks(cols)).zip(of_row);
+        parallel::for_each(rows, GRAIN.div_ceil(cols), &|row, (((dst, terms), x), found)| {
+            let ((mean, variance), mean_terms) = found;
+            (*mean, *variance, *mean_terms) = if flags.global_stats {
+                (given_mean[row], given_variance[row], 0.0)
+            } else {
+                statistics(&x[..counted], flags.rms_norm)
+            };
+            let r = reciprocal_root(*variance, epsilon);
+            let columns = x.iter().zip(&scale).zip(&shift);
+            for ((dst, terms), ((x, scale), shift)) in dst.iter_mut().zip(terms).zip(columns) {
+                let scaled = (x - *mean) * r * scale;
+                *dst = scaled + shift;
+                *terms = scaled.abs() + shift.abs();
+            }
+        });
     }
     if !around.src_errors.is_empty() {
         moved(src, (epsilon, flags), around, &scale, |moved| moved.forward(&mut output));

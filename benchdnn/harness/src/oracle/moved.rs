@@ -3,7 +3,7 @@
 
 use super::normalization::{BackwardOutput, Flags, ForwardOutput, reciprocal_root};
 use super::sum::pairwise;
-use rayon::prelude::*;
+use crate::parallel;
 
 /// Rows with computed or given statistics. The rows of a group normalization are its groups.
 pub(super) struct Moved<'a> {
@@ -34,36 +34,31 @@ impl Moved<'_> {
         if cols == 0 {
             return;
         }
-        let statistics = output.mean.par_iter().zip(&output.variance);
-        (output.dst_moved.par_chunks_mut(cols))
-            .zip(src.par_chunks(cols).zip(src_errors.par_chunks(cols)))
-            .zip(output.mean_moved.par_iter_mut().zip(&mut output.variance_moved))
-            .zip(statistics)
-            .enumerate()
-            .for_each(
-                |(
-                    row,
-                    (((moved, (x, errors)), (mean_moved, variance_moved)), (mean, variance)),
-                )| {
-                    let r = reciprocal_root(*variance, epsilon);
-                    let away = |c: usize| (x[c] - mean).abs();
-                    let (mut by_mean, mut by_root) = (0.0, 0.0);
-                    if !flags.global_stats {
-                        let [weighted] = pairwise(counted, &|c| [away(c) * errors[c]]);
-                        by_root = weighted / counted as f64;
-                        *variance_moved = 2.0 * by_root;
-                        if !flags.rms_norm {
-                            let [sum] = pairwise(cols, &|c| [errors[c]]);
-                            by_mean = sum / cols as f64;
-                            *mean_moved = by_mean;
-                        }
-                    }
-                    for (c, moved) in moved.iter_mut().enumerate() {
-                        let inner = errors[c] + by_mean + away(c) * r * r * by_root;
-                        *moved = scale(row, c).abs() * r * inner;
-                    }
-                },
-            );
+        let statistics = output.mean.iter().zip(&output.variance);
+        let statistics_moved = output.mean_moved.iter_mut().zip(&mut output.variance_moved);
+        let rows = (output.dst_moved.chunks_mut(cols))
+            .zip(src.chunks(cols).zip(src_errors.chunks(cols)))
+            .zip(statistics_moved.zip(statistics));
+        parallel::for_each(rows, 1, &|row, ((moved, (x, errors)), (found_moved, found))| {
+            let ((mean_moved, variance_moved), (mean, variance)) = (found_moved, found);
+            let r = reciprocal_root(*variance, epsilon);
+            let away = |c: usize| (x[c] - mean).abs();
+            let (mut by_mean, mut by_root) = (0.0, 0.0);
+            if !flags.global_stats {
+                let [weighted] = pairwise(counted, &|c| [away(c) * errors[c]]);
+                by_root = weighted / counted as f64;
+                *variance_moved = 2.0 * by_root;
+                if !flags.rms_norm {
+                    let [sum] = pairwise(cols, &|c| [errors[c]]);
+                    by_mean = sum / cols as f64;
+                    *mean_moved = by_mean;
+                }
+            }
+            for (c, moved) in moved.iter_mut().enumerate() {
+                let inner = errors[c] + by_mean + away(c) * r * r * by_root;
+                *moved = scale(row, c).abs() * r * inner;
+            }
+        });
     }
 
     /// The same for backward, with the mean and `1/root` of each row, and diff_dst with its errors.

@@ -22,10 +22,7 @@ use super::tensors::{LnormData, LnormShape};
 use crate::data_type::DataType;
 use crate::fill::generator::Generator;
 use crate::fill::steps;
-use rayon::prelude::*;
-
-/// With fewer elements, handing work to another thread does not pay.
-const GRAIN: usize = 16 * 1024;
+use crate::parallel::{self, GRAIN};
 
 /// Streams of random numbers. Each tensor has its own, so that they are independent.
 const SRC: u64 = 0x0053_5243;
@@ -38,14 +35,11 @@ pub(super) fn fill(shape: &LnormShape, seed: u64, data: &mut LnormData) {
         return;
     }
     let largest = largest_integer(shape);
-    let plans: Vec<Row> = (data.src.par_chunks_mut(cols))
-        .enumerate()
-        .with_min_len(GRAIN.div_ceil(cols))
-        .map(|(row, src)| {
-            let mut generator = Generator::new(seed ^ SRC, row);
-            fill_row(shape, row, largest, &mut generator, src)
-        })
-        .collect();
+    let grain = GRAIN.div_ceil(cols);
+    let plans: Vec<Row> = parallel::map(data.src.chunks_mut(cols), grain, &|row, src| {
+        let mut generator = Generator::new(seed ^ SRC, row);
+        fill_row(shape, row, largest, &mut generator, src)
+    });
     data.mean.iter_mut().zip(&plans).for_each(|(mean, row)| *mean = row.mean);
     data.variance.iter_mut().zip(&plans).for_each(|(variance, row)| *variance = row.variance);
 
@@ -56,16 +50,14 @@ pub(super) fn fill(shape: &LnormShape, seed: u64, data: &mut LnormData) {
     }
 
     let scale = &data.scale;
-    (data.diff_dst.par_chunks_mut(cols).zip(data.src.par_chunks(cols)).zip(&plans))
-        .enumerate()
-        .with_min_len(GRAIN.div_ceil(cols))
-        .for_each(|(row, ((diff_dst, src), plan))| {
-            let mut generator = Generator::new(seed ^ DIFF_DST, row);
-            fill_diff_dst(&mut generator, src, plan.middle, diff_dst);
-            // Exact, because these are powers of two.
-            let factors = scale.iter().map(|&scale| power_near(shape.factor(scale)));
-            diff_dst.iter_mut().zip(factors).for_each(|(diff_dst, factor)| *diff_dst /= factor);
-        });
+    let rows = data.diff_dst.chunks_mut(cols).zip(data.src.chunks(cols)).zip(&plans);
+    parallel::for_each(rows, grain, &|row, ((diff_dst, src), plan)| {
+        let mut generator = Generator::new(seed ^ DIFF_DST, row);
+        fill_diff_dst(&mut generator, src, plan.middle, diff_dst);
+        // Exact, because these are powers of two.
+        let factors = scale.iter().map(|&scale| power_near(shape.factor(scale)));
+        diff_dst.iter_mut().zip(factors).for_each(|(diff_dst, factor)| *diff_dst /= factor);
+    });
 }
 
 /// A scale that bf16 and f16 represent, and that bf16 loses when it is added to 1.

@@ -6,10 +6,7 @@ use crate::data_type::DataType;
 use crate::fill::generator::Generator;
 use crate::fill::steps;
 use crate::oracle::steps::sum;
-use rayon::prelude::*;
-
-/// With fewer elements, handing work to another thread does not pay.
-const GRAIN: usize = 16 * 1024;
+use crate::parallel::{self, GRAIN};
 
 /// Streams of random numbers. Each tensor has its own, so that they are independent.
 const SRC: u64 = 0x0053_5243;
@@ -24,33 +21,27 @@ pub(super) fn fill(shape: &LnormShape, seed: u64, data: &mut LnormData) {
     if cols == 0 {
         return;
     }
-    let generators: Vec<Generator> = (data.src.par_chunks_mut(cols))
-        .enumerate()
-        .with_min_len(GRAIN.div_ceil(cols))
-        .map(|(row, src)| {
-            let mut generator = Generator::new(seed ^ SRC, row);
-            let (mean, deviation) = magnitude(src_dt, &mut generator);
-            src.iter_mut().for_each(|x| *x = src_dt.round(mean + deviation * generator.normal()));
-            generator
-        })
-        .collect();
+    let grain = GRAIN.div_ceil(cols);
+    let fill_row = |row: usize, src: &mut [f64]| {
+        let mut generator = Generator::new(seed ^ SRC, row);
+        let (mean, deviation) = magnitude(src_dt, &mut generator);
+        src.iter_mut().for_each(|x| *x = src_dt.round(mean + deviation * generator.normal()));
+        generator
+    };
+    let generators: Vec<Generator> = parallel::map(data.src.chunks_mut(cols), grain, &fill_row);
     if let Some(residual) = shape.steps.residual.filter(|_| shape.forward) {
         data.residual = steps::random_residual(residual.data_type, cols, seed, &data.src);
     }
-    let statistics: Vec<(f64, f64)> = (generators.into_par_iter().enumerate())
-        .with_min_len(GRAIN.div_ceil(cols))
-        .map(|(row, mut generator)| {
-            statistics(shape, &normalized(shape, row, data), &mut generator)
-        })
-        .collect();
+    let of_row = |row: usize, mut generator: Generator| {
+        statistics(shape, &normalized(shape, row, data), &mut generator)
+    };
+    let statistics: Vec<(f64, f64)> = parallel::map(generators.into_iter(), grain, &of_row);
     data.mean.iter_mut().zip(&statistics).for_each(|(mean, s)| *mean = s.0);
     data.variance.iter_mut().zip(&statistics).for_each(|(variance, s)| *variance = s.1);
-    (data.diff_dst.par_chunks_mut(cols)).enumerate().with_min_len(GRAIN.div_ceil(cols)).for_each(
-        |(row, diff_dst)| {
-            let mut generator = Generator::new(seed ^ DIFF_DST, row);
-            diff_dst.iter_mut().for_each(|d| *d = dst_dt.round(0.25 * generator.normal()));
-        },
-    );
+    parallel::for_each(data.diff_dst.chunks_mut(cols), grain, &|row, diff_dst: &mut [f64]| {
+        let mut generator = Generator::new(seed ^ DIFF_DST, row);
+        diff_dst.iter_mut().for_each(|d| *d = dst_dt.round(0.25 * generator.normal()));
+    });
 }
 
 /// The elements of a row that are normalized.
@@ -122,7 +113,7 @@ pub(super) fn fill_plainly(shape: &LnormShape, seed: u64, data: &mut LnormData) 
         _ => (0.0, 1.0 / 128.0),
     };
     let fill = |stream: u64, values: &mut [f64], base: f64, step: f64| {
-        (values.par_chunks_mut(GRAIN)).enumerate().for_each(|(chunk, values)| {
+        parallel::for_each(values.chunks_mut(GRAIN), 1, &|chunk, values: &mut [f64]| {
             let mut generator = Generator::new(seed ^ stream, chunk);
             for eight in values.chunks_mut(8) {
                 let bytes = generator.bits().to_le_bytes();
@@ -134,7 +125,7 @@ pub(super) fn fill_plainly(shape: &LnormShape, seed: u64, data: &mut LnormData) 
     };
     fill(SRC, &mut data.src, base, step);
     if shape.src_dt.size() == 1 {
-        data.src.par_iter_mut().for_each(|x| *x = shape.src_dt.round(*x));
+        parallel::change(&mut data.src, &|_, x| *x = shape.src_dt.round(*x));
     }
     fill(DIFF_DST, &mut data.diff_dst, 0.0, 1.0 / 128.0);
     fill(PARAMETERS, &mut data.scale, 1.0, 1.0 / 512.0);
@@ -145,7 +136,7 @@ pub(super) fn fill_plainly(shape: &LnormShape, seed: u64, data: &mut LnormData) 
     if let Some(residual) = shape.steps.residual.filter(|_| shape.forward) {
         data.residual = vec![0.0; data.src.len()];
         fill(PARAMETERS + 2, &mut data.residual, 0.0, 1.0 / 128.0);
-        data.residual.par_iter_mut().for_each(|x| *x = residual.data_type.round(*x));
+        parallel::change(&mut data.residual, &|_, x| *x = residual.data_type.round(*x));
     }
     data.variance.fill(1.0);
 }

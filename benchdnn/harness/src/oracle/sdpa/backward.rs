@@ -11,7 +11,7 @@
 //! Every product is bounded by the magnitudes of what went into it, as forward.
 
 use super::{Attention, DROPPED, HALF_ULP_OF_BF16, SMALLEST, Scored, Shape, dot, transposed};
-use rayon::prelude::*;
+use crate::parallel;
 
 /// The inputs of backward besides those of forward.
 #[derive(Clone, Copy, Debug)]
@@ -109,8 +109,8 @@ pub fn backward(attention: &Attention<'_>, saved: Saved<'_>) -> Gradients {
     let Shape { sequences, heads, groups, .. } = shape;
     let mut all = Gradients::default();
     let mut sinks = Sums::new(heads);
-    let of_group = |group| of_group(attention, saved, group);
-    let parts: Vec<Group> = (0..sequences * groups).into_par_iter().map(of_group).collect();
+    let of_group = |group, _| of_group(attention, saved, group);
+    let parts: Vec<Group> = parallel::map(0..sequences * groups, 1, &of_group);
     for (group, one) in parts.iter().enumerate() {
         let first = group % groups.max(1) * shape.sharing();
         for i in [0, 1] {

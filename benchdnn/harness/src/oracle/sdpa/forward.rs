@@ -5,7 +5,7 @@
 //! `c*u*(sum(p*|v|*(1 + A)) + sum(p*A)*sum(p*|v|))`. Weights that may be dropped count in full.
 
 use super::{Attention, DROPPED, HALF_ULP, HALF_ULP_OF_BF16, SMALLEST, Shape};
-use rayon::prelude::*;
+use crate::parallel;
 
 /// Results, each with bounds.
 #[derive(Clone, Debug, Default)]
@@ -114,8 +114,8 @@ impl Row {
 /// Computes attention.
 pub fn forward(attention: &Attention<'_>) -> Forward {
     let Shape { sequences, groups, .. } = attention.shape;
-    let of_group = |group| of_group(attention, group);
-    let parts: Vec<Forward> = (0..sequences * groups).into_par_iter().map(of_group).collect();
+    let of_group = |group, _| of_group(attention, group);
+    let parts: Vec<Forward> = parallel::map(0..sequences * groups, 1, &of_group);
     let mut all = Forward::default();
     for one in &parts {
         for i in [0, 1] {
