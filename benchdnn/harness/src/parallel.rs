@@ -76,7 +76,7 @@ mod tests {
             let squares = map(10..20, grain, &|i, item| (i, item * item));
             assert_eq!(squares, (0..10).map(|i| (i, (10 + i) * (10 + i))).collect::<Vec<_>>());
         }
-        assert_eq!(map(0..0, 1, &|i, _| i), []);
+        assert!(map(0..0, 1, &|i, _| i).is_empty());
     }
 
     #[test]
