@@ -140,9 +140,11 @@ pub fn diff_gate(
     })
 }
 
-/// Adds the gradient of the stored sum.
+/// Adds the gradient of the stored sum, which is empty without one.
 pub fn plus(values: &mut [Estimate], other: &[f64]) {
-    parallel::change(values, &|i, value| *value = value.plus(Estimate::exact(other[i])));
+    if !other.is_empty() {
+        parallel::change(values, &|i, value| *value = value.plus(Estimate::exact(other[i])));
+    }
 }
 
 /// Exact values without errors.
