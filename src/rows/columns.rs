@@ -4,8 +4,8 @@
 //! in order, of up to [`CHAIN_ROWS`] consecutive rows that are computed in f32. A chain ends after that many rows,
 //! before a row that is computed in f64, and at the end of the block; it is then added to an f64 sum. The sums of
 //! blocks are added in a fixed binary tree. So the bits do not depend on the threads, the instruction set or the number
-//! of rows that a kernel processes at once. The only chain of the only block is the sum itself: adding it to 0 would not
-//! change it.
+//! of rows that a kernel processes at once. If every block has at most one chain, the chains
+//! themselves are added: adding them to 0 first would not change them.
 
 use crate::simd::{Bf16, Element, F16, F32, Level, Map, Simd, Width, add_wide, entry_points, map};
 use crate::tensor::DataType;
@@ -100,7 +100,8 @@ impl ColumnSums {
         }
     }
 
-    /// Whether nothing has been added to the sums, so that a chain that ends here may stand for them.
+    /// Whether nothing has been added to the sums, so that a chain that ends here may stand for them: see
+    /// [`settle`](Self::settle).
     ///
     /// # Safety
     /// As [`open_rows`](Self::open_rows).
@@ -136,6 +137,22 @@ impl ColumnSums {
             if !self.state.is_null() && (*self.state)[1] == 0 {
                 let (count, sums, _) = self.adjacent();
                 sums.write_bytes(0, count * cols);
+                (*self.state)[1] = 1;
+            }
+        }
+    }
+
+    /// Stores the sums for which chains stand.
+    ///
+    /// # Safety
+    /// As [`end_chains`](Self::end_chains).
+    #[cold]
+    pub(crate) unsafe fn settle(&self, cols: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            if self.are_empty() {
+                let (count, sums, chains) = self.adjacent();
+                (0..count * cols).for_each(|i| sums.add(i).write(f64::from(chains.add(i).read())));
                 (*self.state)[1] = 1;
             }
         }
@@ -199,8 +216,9 @@ impl<S: Simd, const FIRST: bool> Map<S> for EndChain<FIRST> {
 #[derive(Clone, Copy)]
 pub(crate) struct Partial {
     pub(crate) first: *mut f64,
-    /// The only chain of the only block, if it stands for the sums; else null.
-    pub(crate) chain: *const f32,
+    /// The chain of the first block, if chains stand for the sums of all blocks; else null. They are twice as many f32
+    /// apart.
+    pub(crate) chains: *const f32,
     pub(crate) blocks: usize,
     pub(crate) stride: usize,
 }
@@ -217,14 +235,24 @@ impl<S: Simd, E: Element> Map<S> for Join<E> {
 
     #[inline(always)]
     unsafe fn apply<W: Width>(&self, i: usize, width: W) {
-        let Partial { first, chain, blocks, stride } = self.partial;
+        let Partial { first, chains, blocks, stride } = self.partial;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            if !chain.is_null() {
-                let total = width.load::<S>(chain.add(i));
-                return width.store_as::<S, _>(self.out_type, self.out, i, total);
-            }
             let mut step = 1;
+            if !chains.is_null() {
+                let chain = |block: usize| width.load::<S>(chains.add(block * 2 * stride + i));
+                if blocks == 1 {
+                    return width.store_as::<S, _>(self.out_type, self.out, i, chain(0));
+                }
+                for left in (0..blocks).step_by(2) {
+                    let mut sum = S::widen(chain(left));
+                    if left + 1 < blocks {
+                        sum = S::wide_add(sum, S::widen(chain(left + 1)));
+                    }
+                    width.store_wide::<S>(first.add(left * stride + i), sum);
+                }
+                step = 2;
+            }
             while step < blocks {
                 let mut left = 0;
                 while left + step < blocks {
@@ -285,8 +313,8 @@ mod tests {
             let stride = cols + 1;
             let mut sums: Vec<f64> = (0..blocks * stride).map(|i| i as f64).collect();
             let mut out = vec![7.0f32; cols];
-            let (first, chain) = (sums.as_mut_ptr(), std::ptr::null());
-            let partial = Partial { first, chain, blocks, stride };
+            let (first, chains) = (sums.as_mut_ptr(), std::ptr::null());
+            let partial = Partial { first, chains, blocks, stride };
             // SAFETY: the blocks have `stride` sums each, and `out` has `cols` elements.
             unsafe {
                 join_entry(Level::Portable)(&partial, cols, DataType::F32, out.as_mut_ptr().cast());
@@ -294,6 +322,39 @@ mod tests {
             for (col, &total) in out.iter().enumerate() {
                 let want: usize = (0..blocks).map(|b| b * stride + col).sum();
                 assert_eq!(total, want as f32);
+            }
+        }
+    }
+
+    #[test]
+    fn chains_that_stand_for_sums_are_joined_as_the_sums_are() {
+        const COLS: usize = 37;
+        let stride = ColumnSums::size(2, COLS);
+        for blocks in 1..10 {
+            let mut sums = vec![f64::NAN; blocks * stride];
+            let all = sums.as_mut_ptr();
+            let block = |i: usize| ColumnSums::new(COLS, [true; 2], all.wrapping_add(i * stride));
+            // Sums that depend on their order: they do not fit f32, and some do not fit f64.
+            let value = |i: usize, col: usize| (1.0 + col as f32) * 1e10f32.powi(i as i32 % 4);
+            let joined = |chains| {
+                let mut out = vec![7.0f32; COLS];
+                let partial = Partial { first: block(0).diff_shift, chains, blocks, stride };
+                let (join, out_start) = (join_entry(Level::Portable), out.as_mut_ptr());
+                // SAFETY: the blocks are there, and `out` has `COLS` elements.
+                unsafe { join(&partial, COLS, DataType::F32, out_start.cast()) };
+                out
+            };
+            // SAFETY: each block has room for both sums.
+            unsafe {
+                for i in 0..blocks {
+                    block(i).start(COLS);
+                    assert!(block(i).are_empty());
+                    (0..COLS).for_each(|col| block(i).shift_chain.add(col).write(value(i, col)));
+                }
+                let of_chains = joined(block(0).shift_chain);
+                (0..blocks).for_each(|i| block(i).settle(COLS));
+                assert!((0..blocks).all(|i| !block(i).are_empty()));
+                assert_eq!(of_chains, joined(std::ptr::null()));
             }
         }
     }

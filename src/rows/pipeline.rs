@@ -2,7 +2,7 @@
 
 use super::around::{Around, Bound, Normalized};
 use super::blocks::Blocks;
-use super::columns::{ColumnSums, JoinEntry, Partial};
+use super::columns::{CHAIN_ROWS, ColumnSums, JoinEntry, Partial};
 use super::order::row_map;
 use super::schedule::{ALIASED, BLOCKS_PER_THREAD, PAGE, Schedule};
 use super::slots::Slots;
@@ -48,6 +48,8 @@ struct Sums {
     /// Whether diff_scale and diff_shift are summed.
     wanted: [bool; 2],
     blocks: Blocks,
+    /// Whether no block has rows for more than one chain.
+    single_chains: bool,
     /// The distance between blocks, in f64. Larger ones have the same offset in a page.
     stride: usize,
     /// The room, in bytes, for shifting the blocks.
@@ -59,10 +61,12 @@ impl Sums {
         let size = ColumnSums::size(wanted.into_iter().filter(|wanted| *wanted).count(), cols);
         let large = size >= PAGE_OF_SUMS;
         let stride = if large { size.checked_next_multiple_of(PAGE_OF_SUMS) } else { None };
+        let blocks = Blocks::of_column_sums(rows, cols);
         Self {
             cols,
             wanted,
-            blocks: Blocks::of_column_sums(rows, cols),
+            blocks,
+            single_chains: (0..blocks.count()).all(|block| blocks.range(block).len() <= CHAIN_ROWS),
             stride: stride.unwrap_or(size),
             slack: if large { PAGE } else { 0 },
         }
@@ -151,9 +155,10 @@ impl Pipeline {
         self.stage.is_some()
     }
 
-    /// Whether column sums have one block.
-    pub(crate) fn has_one_block(&self) -> bool {
-        self.sums.as_ref().is_some_and(|sums| sums.blocks.count() == 1)
+    /// Whether no block of column sums has rows for more than one chain, which may then stand for the sums.
+    #[inline]
+    pub(crate) fn has_single_chains(&self) -> bool {
+        self.sums.as_ref().is_some_and(|sums| sums.single_chains)
     }
 
     /// Bytes of an execution's scratchpad: the operation's, the column sums, the stages.
@@ -308,16 +313,22 @@ impl Pipeline {
         // SAFETY: the run has written it.
         let first = unsafe { header.read() };
         let blocks = sums.blocks.count();
-        let block = ColumnSums::new(self.cols, sums.wanted, first);
-        // SAFETY: the run has started every block.
-        let chain = match blocks == 1 && unsafe { block.are_empty() } {
-            true if shift => block.shift_chain.cast_const(),
-            true => block.scale_chain.cast_const(),
-            false => std::ptr::null(),
-        };
-        let first = if shift { block.diff_shift } else { block.diff_scale };
-        let partial = Partial { first, chain, blocks, stride: sums.stride };
-        // SAFETY: every block has stored its sums or its chain; the rest is guaranteed by the caller.
+        let block =
+            |i: usize| ColumnSums::new(self.cols, sums.wanted, first.wrapping_add(i * sums.stride));
+        let mut chains = std::ptr::null_mut();
+        if sums.single_chains {
+            // SAFETY: the run has started every block, and stored its sums or its chains.
+            unsafe {
+                if (0..blocks).all(|i| block(i).are_empty()) {
+                    chains = if shift { block(0).shift_chain } else { block(0).scale_chain };
+                } else {
+                    (0..blocks).for_each(|i| block(i).settle(self.cols));
+                }
+            }
+        }
+        let first = if shift { block(0).diff_shift } else { block(0).diff_scale };
+        let partial = Partial { first, chains, blocks, stride: sums.stride };
+        // SAFETY: as above; the rest is guaranteed by the caller.
         unsafe { join(&partial, self.cols, out_type, out) };
     }
 }

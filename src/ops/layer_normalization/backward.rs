@@ -78,7 +78,7 @@ unsafe fn backward_rows<
             let goes_on = job.more && row == last && open < CHAIN_ROWS;
             if open > 0 && !goes_on {
                 let ends_block = row == last && !job.more;
-                if !(job.one_block && ends_block && kernel.sums.are_empty()) {
+                if !(job.single_chains && ends_block && kernel.sums.are_empty()) {
                     kernel.sums.end_chains::<S>(job.cols);
                 }
                 open = 0;

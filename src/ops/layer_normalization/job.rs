@@ -287,8 +287,8 @@ pub(super) struct Backward<'a> {
     pub(super) sums: [bool; 2],
     /// Whether the block has more rows, so a chain of column sums may stay open.
     pub(super) more: bool,
-    /// Whether the block is the only one, so its only chain need not be added to its sums.
-    pub(super) one_block: bool,
+    /// Whether blocks have rows for one chain only, which then stands for their sums.
+    pub(super) single_chains: bool,
     /// Whether diff_src is stored non-temporally.
     pub(super) streams: bool,
     /// The cache that rows of inputs are prefetched into.

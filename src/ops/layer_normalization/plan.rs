@@ -282,7 +282,7 @@ impl Plan {
             rms: self.rms,
             sums: self.sums,
             more: false,
-            one_block: pipeline.has_one_block(),
+            single_chains: pipeline.has_single_chains(),
             streams,
             prefetched_into: self.long_rows.gradient_prefetched_into(bytes),
             prefetched_in_sums: streams
