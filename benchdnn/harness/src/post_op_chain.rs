@@ -8,13 +8,10 @@ use crate::check::Kind;
 use crate::data_type::DataType;
 use crate::oracle::dropout::Draw;
 use crate::oracle::estimate::{Estimate, Step};
-use crate::parallel;
+use crate::parallel::{self, GRAIN};
 use crate::problem::{Data, Expected};
 use norm_sys::{NORM_ARG_DST, NORM_ARG_SRC};
 use std::borrow::Cow;
-
-/// Elements that a thread processes at a time.
-const CHUNK: usize = 16 * 1024;
 
 /// The attributes of a problem with their data.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +107,7 @@ impl<'v> Chain<'v> {
         let mut results = vec![0.0; values.len()];
         let mut bounds = vec![0.0; values.len()];
         // Whole rows, so that a broadcast tensor only needs one lookup per row.
-        let chunk = CHUNK.div_ceil(cols) * cols;
+        let chunk = GRAIN.div_ceil(cols) * cols;
         parallel::for_each(
             results.chunks_mut(chunk).zip(bounds.chunks_mut(chunk)),
             1,
