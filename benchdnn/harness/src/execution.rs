@@ -251,7 +251,7 @@ impl<'t> Placed<'t> {
             let &Tensor { id, name, role, ref layout, .. } = tensor;
             let intact = match role {
                 Role::Input if self.inplace.has_input(id) => Ok(()),
-                Role::Input => buffer.unchanged(),
+                Role::Input => buffer.unchanged(layout, &tensor.elements),
                 Role::Unused => buffer.untouched(),
                 Role::Output | Role::Updated => buffer.contained(layout),
             };
@@ -272,7 +272,7 @@ impl<'t> Placed<'t> {
             .iter()
             .filter(|output| self.inplace.input_of(output.id).is_none())
             .filter(|output| !self.is_updated(output.id))
-            .filter(|output| Buffer::unwritten(&output.layout, &output.elements).next().is_some())
+            .filter(|output| !Buffer::unwritten(&output.layout, &output.elements).is_empty())
             .collect();
         if suspects.is_empty() {
             return Ok(());
@@ -284,6 +284,7 @@ impl<'t> Placed<'t> {
             let (_, buffer) = tensors.find(|(tensor, _)| tensor.id == *id).expect("an output");
             let again = buffer.elements(layout);
             let missing = Buffer::unwritten(layout, elements)
+                .into_iter()
                 .find(|&index| Buffer::is_still_unwritten(layout, &again, index));
             if let Some(index) = missing {
                 let at = layout.coordinates(index);

@@ -268,11 +268,13 @@ impl Comparison<'_> {
     }
 
     fn float_modes(&mut self) -> Result<(), End> {
+        let tensors = self.tensors.clone();
+        let placed = Placed::new(&tensors, self.case.placement());
+        let bound = self.prepared.bind(&placed.arguments(true))?;
         for &mode in FloatMode::OTHERS {
             for threads in [1, THREADS[1]] {
                 self.case.library().set_threads(threads)?;
-                let result =
-                    run_once(&*self.prepared, &self.tensors, self.case.placement(), Some(mode));
+                let result = placed.run(&*bound, Some(mode));
                 let what = format!("caller's {} with {threads} threads", mode.name());
                 self.compare(&what, result)?;
             }

@@ -148,7 +148,8 @@ mod tests {
 
     /// Runs every kernel, on one thread and on three, and checks what it wrote.
     fn each(first: usize, second: Option<usize>, to: usize, check: impl Fn(&str, &[u8])) {
-        let (a, b) = (buffer(&bytes(first, 1)), second.map(|count| buffer(&bytes(count, 7))));
+        let (of_a, of_b) = (bytes(first, 1), second.map(|count| bytes(count, 7)));
+        let (a, b) = (buffer(&of_a), of_b.as_deref().map(buffer));
         let c = buffer(&bytes(to, 0));
         let traffic = Traffic { first: region(&a), second: b.as_ref().map(region), to: region(&c) };
         for threads in [1, 3] {
@@ -164,8 +165,10 @@ mod tests {
                 check(&copy.name(), &c.1.elements(&c.0));
             }
         }
-        assert_eq!(a.1.unchanged(), Ok(()));
-        assert_eq!(b.map_or(Ok(()), |b| b.1.unchanged()), Ok(()));
+        assert_eq!(a.1.unchanged(&a.0, &of_a), Ok(()));
+        if let (Some((layout, buffer)), Some(elements)) = (&b, &of_b) {
+            assert_eq!(buffer.unchanged(layout, elements), Ok(()));
+        }
     }
 
     #[test]

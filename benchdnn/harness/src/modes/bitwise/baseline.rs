@@ -142,8 +142,7 @@ impl<'c> Comparison<'c> {
             }
             let bytes = per_slice(slices, spec) * spec.data_type.size();
             let slice = |&slice: &usize| &tensor.elements[slice * bytes..][..bytes];
-            let elements = order.iter().flat_map(slice).copied().collect();
-            tensor.elements = Rc::new(elements);
+            tensor.elements = Rc::new(order.iter().map(slice).collect::<Vec<_>>().concat());
         }
         tensors
     }
