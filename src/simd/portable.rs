@@ -38,6 +38,36 @@ unsafe fn write<T: Copy>(p: *mut T, v: [T; LANES], n: usize) {
     unsafe { copy_n(v.as_ptr(), p, n) };
 }
 
+/// Defines `a * b + c` in each lane, with one rounding. The baseline of x86-64 has no instruction for it, so there
+/// `mul_add` is a function that looks at the processor for every lane; this looks once.
+macro_rules! fused {
+    ($name:ident, $T:ty) => {
+        #[inline(always)]
+        fn $name(a: [$T; LANES], b: [$T; LANES], c: [$T; LANES]) -> [$T; LANES] {
+            #[inline(always)]
+            fn lanes(a: [$T; LANES], b: [$T; LANES], c: [$T; LANES]) -> [$T; LANES] {
+                each!(|i| a[i].mul_add(b[i], c[i]))
+            }
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx,fma")]
+                fn at_once(a: [$T; LANES], b: [$T; LANES], c: [$T; LANES]) -> [$T; LANES] {
+                    lanes(a, b, c)
+                }
+                if std::arch::is_x86_feature_detected!("avx")
+                    && std::arch::is_x86_feature_detected!("fma")
+                {
+                    // SAFETY: the processor has the features.
+                    return unsafe { at_once(a, b, c) };
+                }
+            }
+            lanes(a, b, c)
+        }
+    };
+}
+fused!(multiply_add, f32);
+fused!(wide_multiply_add, f64);
+
 // SAFETY of every block below: the addresses are guaranteed by the caller.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl Simd for Portable {
@@ -112,19 +142,11 @@ impl Simd for Portable {
     }
     #[inline(never)]
     unsafe fn fma(a: Self::F32x16, b: Self::F32x16, c: Self::F32x16) -> Self::F32x16 {
-        let mut out = [0.0; LANES];
-        for i in 0..LANES {
-            out[i] = a[i].mul_add(b[i], c[i]);
-        }
-        out
+        multiply_add(a, b, c)
     }
     #[inline(never)]
     unsafe fn fnma(a: Self::F32x16, b: Self::F32x16, c: Self::F32x16) -> Self::F32x16 {
-        let mut out = [0.0; LANES];
-        for i in 0..LANES {
-            out[i] = (-a[i]).mul_add(b[i], c[i]);
-        }
-        out
+        multiply_add(each!(|i| -a[i]), b, c)
     }
     #[inline(never)]
     unsafe fn within(v: Self::F32x16, low: f32, high: f32) -> Self::F32x16 {
@@ -199,11 +221,7 @@ impl Simd for Portable {
     }
     #[inline(never)]
     unsafe fn wide_fma(a: Self::F64x16, b: Self::F64x16, c: Self::F64x16) -> Self::F64x16 {
-        let mut out = [0.0; LANES];
-        for i in 0..LANES {
-            out[i] = a[i].mul_add(b[i], c[i]);
-        }
-        out
+        wide_multiply_add(a, b, c)
     }
     #[inline(never)]
     unsafe fn wide_first_n(v: Self::F64x16, n: usize) -> Self::F64x16 {

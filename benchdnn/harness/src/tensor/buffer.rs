@@ -189,7 +189,7 @@ impl Buffer {
         if stray.is_none() && !layout.is_dense() {
             let mut rest = bytes[tensor].to_vec();
             let size = layout.data_type.size();
-            layout.for_each_offset(|offset| rest[offset..][..size].fill(OUTPUT));
+            layout.for_each_run(|run| rest[run].fill(OUTPUT));
             let mut missing = None;
             layout.for_each_filler(|offset| {
                 let filler = &mut rest[offset..][..size];

@@ -2,6 +2,7 @@
 
 use crate::data_type::DataType;
 use std::fmt;
+use std::ops::Range;
 
 /// A tensor's layout in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,8 +131,8 @@ impl Layout {
         self.same_places(&Layout::dense(&self.dims, self.data_type))
     }
 
-    /// Calls `visit` with the byte offset of each element, in row-major order of the indices.
-    pub fn for_each_offset(&self, mut visit: impl FnMut(usize)) {
+    /// Calls `visit` with the bytes of contiguous elements, in row-major order of the indices.
+    pub fn for_each_run(&self, mut visit: impl FnMut(Range<usize>)) {
         if self.count() == 0 {
             return;
         }
@@ -139,15 +140,19 @@ impl Layout {
         if !self.blocks.is_empty() {
             return self.each_place(|offset, is_element| {
                 if is_element {
-                    visit(offset * size);
+                    visit(offset * size..(offset + 1) * size);
                 }
             });
         }
-        let mut index = vec![0; self.dims.len()];
+        let (outer, run) = match (self.dims.split_last(), self.strides.last()) {
+            (Some((&last, outer)), Some(1)) => (outer, last),
+            _ => (&self.dims[..], 1),
+        };
+        let mut index = vec![0; outer.len()];
         let mut offset = 0;
         loop {
-            visit(offset * size);
-            let mut d = self.dims.len();
+            visit(offset * size..(offset + run) * size);
+            let mut d = outer.len();
             loop {
                 if d == 0 {
                     return;
@@ -155,7 +160,7 @@ impl Layout {
                 d -= 1;
                 index[d] += 1;
                 offset += self.strides[d];
-                if index[d] < self.dims[d] {
+                if index[d] < outer[d] {
                     break;
                 }
                 offset -= index[d] * self.strides[d];
@@ -213,11 +218,11 @@ impl Layout {
             memory[..elements.len()].copy_from_slice(elements);
             return;
         }
-        let size = self.data_type.size();
-        let mut rest = elements.chunks_exact(size);
-        self.for_each_offset(|offset| {
-            let element = rest.next().expect("as many elements as places");
-            memory[offset..offset + size].copy_from_slice(element);
+        let mut rest = elements;
+        self.for_each_run(|run| {
+            let (first, after) = rest.split_at(run.len());
+            memory[run].copy_from_slice(first);
+            rest = after;
         });
     }
 
@@ -228,7 +233,7 @@ impl Layout {
             return memory[..self.count() * size].to_vec();
         }
         let mut elements = Vec::with_capacity(self.count() * size);
-        self.for_each_offset(|offset| elements.extend_from_slice(&memory[offset..offset + size]));
+        self.for_each_run(|run| elements.extend_from_slice(&memory[run]));
         elements
     }
 }
@@ -285,7 +290,7 @@ mod tests {
     fn empty_tensors_take_no_memory() {
         let layout = Layout::ordered(&[0, 5], &[1, 0], 0, F32);
         assert_eq!((layout.count(), layout.span()), (0, 0));
-        layout.for_each_offset(|_| panic!("no element"));
+        layout.for_each_run(|_| panic!("no element"));
         assert_eq!(layout.gather(&[]), Vec::<u8>::new());
     }
 
@@ -322,7 +327,7 @@ mod tests {
         let twice = Layout::blocked(&[2, 5], &[1, 0], &[(1, 2), (0, 2), (1, 2)], DataType::U8);
         assert_eq!(twice.strides, [8, 8]);
         let mut places = Vec::new();
-        twice.for_each_offset(|offset| places.push(offset));
+        twice.for_each_run(|run| places.push(run.start));
         assert_eq!(places, [0, 1, 4, 5, 8, 2, 3, 6, 7, 10]);
     }
 }
