@@ -72,9 +72,10 @@ pub(crate) fn soak(arguments: &[String]) -> Vec<Step> {
     vec![step]
 }
 
-/// `miri [INPUTS]`: sequences of C calls under stacked and under tree borrows.
+/// `miri [short | INPUTS]`: sequences of C calls under stacked and, unless `short`, under tree borrows.
 pub(crate) fn miri(arguments: &[String]) -> Vec<Step> {
-    let inputs = arguments.first().map_or("40", String::as_str);
+    let is_short = arguments.first().is_some_and(|argument| argument == "short");
+    let inputs = if is_short { "2" } else { arguments.first().map_or("40", String::as_str) };
     let run = |flags: &str| {
         let test = format!("cargo +{} miri test --manifest-path fuzz/Cargo.toml --lib", nightly());
         let mut step = Step::new(&format!("{test} --no-default-features"));
@@ -84,7 +85,11 @@ pub(crate) fn miri(arguments: &[String]) -> Vec<Step> {
         step.variables.push(("NORM_FUZZ_INPUTS".into(), inputs.into()));
         step
     };
-    vec![component("miri"), component("rust-src"), run(""), run("-Zmiri-tree-borrows")]
+    let mut steps = vec![component("miri"), component("rust-src"), run("")];
+    if !is_short {
+        steps.push(run("-Zmiri-tree-borrows"));
+    }
+    steps
 }
 
 /// `mutants ops|oracle [ARGUMENTS]`: mistakes in the operations or in benchdnn's oracle, which the tests that check

@@ -17,8 +17,8 @@ Usage: cargo xtask TASK [ARGUMENTS]
   bench   cargo bench -p norm-benches; ARGUMENTS go to criterion
   fuzz [short | TARGET [SECONDS]]
           The fuzz targets of fuzz/ (calls, attention, descriptors, language), 60 s each; short: without libFuzzer
-  miri [INPUTS]
-          Sequences of C calls under Miri, with stacked and with tree borrows
+  miri [short | INPUTS]
+          Sequences of C calls under Miri, with stacked and with tree borrows; short: 2, with stacked borrows
   asan, tsan [PROGRAM ...]
           The C programs, or those that are named, under the address and the thread sanitizer
   soak [SECONDS [THREADS]]
