@@ -327,4 +327,20 @@ mod tests {
         buffer.clear();
         assert_eq!(buffer.untouched(), Ok(()));
     }
+
+    #[test]
+    fn missing_elements_are_found_in_every_group() {
+        for data_type in [DataType::S8, DataType::F16, DataType::F32, DataType::F64] {
+            let size = data_type.size();
+            let mut elements = vec![7; (2 * GROUP + 5) * size];
+            // The byte of the pattern alone does not count.
+            elements[3 * size] = if size > 1 { OUTPUT } else { 7 };
+            let missing = [0, GROUP - 1, GROUP, 2 * GROUP + 4];
+            for at in missing {
+                elements[at * size..][..size].fill(OUTPUT);
+            }
+            let layout = Layout::dense(&[2 * GROUP + 5], data_type);
+            assert_eq!(Buffer::unwritten(&layout, &elements), missing);
+        }
+    }
 }
