@@ -50,14 +50,12 @@ macro_rules! fused {
             }
             #[cfg(target_arch = "x86_64")]
             {
-                #[target_feature(enable = "avx,fma")]
+                #[target_feature(enable = "fma")]
                 fn at_once(a: [$T; LANES], b: [$T; LANES], c: [$T; LANES]) -> [$T; LANES] {
                     lanes(a, b, c)
                 }
-                if std::arch::is_x86_feature_detected!("avx")
-                    && std::arch::is_x86_feature_detected!("fma")
-                {
-                    // SAFETY: the processor has the features.
+                if std::arch::is_x86_feature_detected!("fma") {
+                    // SAFETY: the processor has the instruction.
                     return unsafe { at_once(a, b, c) };
                 }
             }
