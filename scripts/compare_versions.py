@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares this tree with an earlier commit of it: the bits of the results, and the speed.
 
-    cargo build --release
+    cargo build --release -p benchdnn
     scripts/compare_versions.py 540724d --cpu 0,1
 
 The commit is checked out and built in target/versions, once. Its digests (examples/digest) must all be among this

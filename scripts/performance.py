@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times benchdnn's suites against another library with oneDNN's C interface.
 
-    cargo build --release
+    cargo build --release -p benchdnn
     scripts/performance.py --compare LIBDNNL --out FOLDER --cpu 0,1
 
 One run measures everything about oneDNN in docs/performance.md: the suites on one thread, on two, and
