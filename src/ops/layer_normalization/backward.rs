@@ -16,11 +16,15 @@ use super::gradient::{
     TILE, Types,
 };
 use super::job::{Backward, Given};
+use super::normalize::Prefetch;
 use super::types::KernelTypes;
 use crate::rows::row_lanes::slopes;
 use crate::rows::statistics::{Statistics, reciprocal};
 use crate::rows::{CHAIN_ROWS, ColumnSums};
-use crate::simd::{Bf16, Element, F16, F32, Level, Simd, entry_points, fold, map, unroll, zeroed};
+use crate::simd::{
+    Bf16, Cache, Element, F16, F32, Level, Simd, entry_points, fold, fold_beside, map, unroll,
+    zeroed,
+};
 use crate::tensor::DataType;
 
 const GLOBAL_RMS: u8 = GLOBAL | RMS;
@@ -214,7 +218,14 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 mean: S::splat(mean),
                 r: S::splat(r),
             };
+            let (next, size) = (self.src(row + TILE), self.types.src.size());
+            let next = Prefetch { row: next, size, cache: Cache::First };
+            let splits = const { S::MANY_REGISTERS } && job.splits_prefetch;
             let sums = match MODE {
+                LAYER if splits => fold_beside::<S, 2, _, _>(job.cols, &sums, &next).products,
+                RMS if splits => {
+                    [0.0, fold_beside::<S, 1, _, _>(job.cols, &sums, &next).products[0]]
+                }
                 LAYER => fold::<S, 2, _>(job.cols, &sums).products,
                 RMS => [0.0, fold::<S, 1, _>(job.cols, &sums).products[0]],
                 _ => [0.0, 0.0],
@@ -251,8 +262,9 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 let row = next + i;
                 ahead[i] = [self.src(row), self.diff_dst(row), self.added(row)];
             });
-            let (gradient, cache) = (self.gradient(rows), self.job.prefetched_into);
-            map::<S, _>(self.job.cols, &Stream { gradient, next: ahead, cache });
+            let (gradient, job) = (self.gradient(rows), self.job);
+            let (cache, src) = (job.prefetched_into, !job.splits_prefetch);
+            map::<S, _>(job.cols, &Stream { gradient, next: ahead, cache, src });
         }
     }
 }

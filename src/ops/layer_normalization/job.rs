@@ -295,6 +295,10 @@ pub(super) struct Backward<'a> {
     pub(super) prefetched_into: Cache,
     /// Whether short rows are prefetched while their scalars are computed, rather than while they are stored.
     pub(super) prefetched_in_sums: bool,
+    /// Whether long rows of src are prefetched while other rows are summed, and other inputs while they are stored.
+    pub(super) splits_prefetch: bool,
+    /// How many rows after a stored short one a row is prefetched; 0 if none is.
+    pub(super) rows_ahead: usize,
     /// Computes the scalars of a chain of short rows at once; `None` for longer rows.
     pub(super) short: Option<ChainEntry>,
 }

@@ -252,8 +252,9 @@ impl Plan {
         let [src_type, diff_dst_type, diff_src_type] = pipeline.types;
         // SAFETY: the buffers were checked.
         let scale = unsafe { self.scale(execution) };
-        let inputs = if added.is_null() { 1 } else { 2 };
-        let element = inputs * src_type.size() + diff_dst_type.size() + diff_src_type.size();
+        let inputs = [src_type, diff_dst_type];
+        let of_src_type = if added.is_null() { 1 } else { 2 };
+        let element = of_src_type * src_type.size() + diff_dst_type.size() + diff_src_type.size();
         let bytes = (pipeline.rows * pipeline.cols).saturating_mul(element);
         let loads = [src, diff_dst, added, scale.cast_mut().cast()];
         let streams = self.long_rows.streams_gradient(bytes, diff_src, loads);
@@ -285,9 +286,9 @@ impl Plan {
             single_chains: pipeline.has_single_chains(),
             streams,
             prefetched_into: self.long_rows.gradient_prefetched_into(bytes),
-            prefetched_in_sums: streams
-                && self.long_rows.gradient_prefetched_in_sums
-                && [src_type, diff_dst_type] == [DataType::F32; 2],
+            prefetched_in_sums: streams && self.long_rows.prefetches_in_sums(inputs),
+            splits_prefetch: streams && self.long_rows.gradient_splits_prefetch,
+            rows_ahead: self.long_rows.gradient_rows_ahead(pipeline.cols, inputs),
             short: if self.global_stats { None } else { short },
         }
     }

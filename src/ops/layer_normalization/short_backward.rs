@@ -46,7 +46,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             return row;
         }
         let ahead = longest <= LONGEST_CHAIN_AHEAD;
-        let prefetches = ahead && job.cols > LANES && !job.prefetched_in_sums;
+        let rows_ahead = if ahead && job.streams { job.rows_ahead } else { 0 };
         let streams = job.streams
             && types.diff_src.streams(unsafe { self.diff_src(row) })
             && ds_step == job.cols * types.diff_src.size()
@@ -71,7 +71,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                     diff_src: opaque(self.diff_src(row)).cast_mut(),
                     steps: (steps.0, steps.1, ds_step),
                     scalars: current,
-                    prefetches: streams && prefetches,
+                    ahead: rows_ahead,
                     cache: job.prefetched_into,
                 };
                 if streams {
@@ -95,7 +95,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         let cols = self.job.cols;
         let mut i = 0;
         unsafe {
-            if STREAMS && cols == LANES {
+            if STREAMS && cols == LANES && rows.ahead == 0 {
                 rows.prefetch_line::<S>();
             }
             if S::MANY_REGISTERS {
@@ -142,7 +142,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                     let dd = types.diff_dst.load::<S>(diff_dst, i + v * LANES);
                     outs[v] = vectors.gradient::<MODE, PARAMS>(x, dd, scale[v], &mut chains[v]);
                 });
-                if STREAMS && rows.prefetches {
+                if STREAMS && rows.ahead > 0 {
                     rows.prefetch::<S, _>(types.src, (src, rows.steps.0), i, N * LANES);
                     rows.prefetch::<S, _>(types.diff_dst, (diff_dst, rows.steps.1), i, N * LANES);
                 }
@@ -205,8 +205,8 @@ struct ChainRows<'a> {
     /// The distances between rows of src, diff_dst and diff_src, in bytes.
     steps: (usize, usize, usize),
     scalars: &'a ChainScalars,
-    /// Whether to prefetch the chain after the next one. The hardware prefetches rows of one vector well enough.
-    prefetches: bool,
+    /// How many rows after a stored one a row is prefetched; 0 if none is.
+    ahead: usize,
     /// The cache to prefetch it into.
     cache: Cache,
 }
@@ -227,7 +227,7 @@ impl ChainRows<'_> {
         }
     }
 
-    /// Prefetches `n` elements at `i` of the row two chains later, which need not exist.
+    /// Prefetches `n` elements at `i` of the row that is `ahead` rows later, which need not exist.
     ///
     /// # Safety
     /// The CPU supports the instruction set of `S`.
@@ -239,7 +239,7 @@ impl ChainRows<'_> {
         i: usize,
         n: usize,
     ) {
-        let first = row.wrapping_add(2 * CHAIN_ROWS * step + i * element.size());
+        let first = row.wrapping_add(self.ahead * step + i * element.size());
         // SAFETY: guaranteed by the caller.
         unsafe { prefetch::<S>(self.cache, first, n * element.size()) }
     }
