@@ -130,7 +130,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                     }
                 }
                 TILE if job.streams && self.streams(&rows) => {
-                    self.write_non_temporal::<S>(rows, row + TILE);
+                    self.write_non_temporal::<S>(rows, row + job.rows_ahead);
                 }
                 TILE => map::<S, _>(job.cols, &self.gradient(rows)),
                 _ => map::<S, _>(job.cols, &self.gradient([rows[0]])),
@@ -218,7 +218,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 mean: S::splat(mean),
                 r: S::splat(r),
             };
-            let (next, size) = (self.src(row + TILE), self.types.src.size());
+            let (next, size) = (self.src(row + job.rows_ahead), self.types.src.size());
             let next = Prefetch { row: next, size, cache: Cache::First };
             let splits = const { S::MANY_REGISTERS } && job.splits_prefetch;
             let sums = match MODE {

@@ -297,8 +297,10 @@ pub(super) struct Backward<'a> {
     pub(super) prefetched_in_sums: bool,
     /// Whether long rows of src are prefetched while other rows are summed, and other inputs while they are stored.
     pub(super) splits_prefetch: bool,
-    /// How many rows after a stored short one a row is prefetched; 0 if none is.
+    /// The prefetch distance in rows from a row that is summed or stored. For rows of a chain that are stored; 0 if none
+    /// is prefetched then.
     pub(super) rows_ahead: usize,
+    pub(super) chain_rows_ahead: usize,
     /// Computes the scalars of a chain of short rows at once; `None` for longer rows.
     pub(super) short: Option<ChainEntry>,
 }

@@ -289,6 +289,7 @@ impl Plan {
             prefetched_in_sums: streams && self.long_rows.prefetches_in_sums(inputs),
             splits_prefetch: streams && self.long_rows.gradient_splits_prefetch,
             rows_ahead: self.long_rows.gradient_rows_ahead(pipeline.cols, inputs),
+            chain_rows_ahead: self.long_rows.chain_rows_ahead(pipeline.cols, inputs),
             short: if self.global_stats { None } else { short },
         }
     }
