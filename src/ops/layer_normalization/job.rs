@@ -57,6 +57,8 @@ pub(super) struct Forward<'a> {
     pub(super) prefetched_into: Cache,
     /// Whether dense RMS rows are prefetched even if dst is not streamed.
     pub(super) dense_prefetched: bool,
+    /// The prefetch distance of short rows, in rows from the stored one.
+    pub(super) short_rows_ahead: usize,
     pub(super) pipelining: Pipelining,
     /// How the statistics of short rows are computed.
     pub(super) short: ShortRows,

@@ -6,8 +6,7 @@ use super::job::{
 };
 use super::normalize::{RowParams, Stream};
 use super::schedule::{
-    LONGEST_SHORT_AHEAD, LONGEST_SHORT_AHEAD_OF_STREAMS, SHORT_PREFETCH_ROWS,
-    SHORTEST_SHORT_OVERLAPPED,
+    LONGEST_SHORT_AHEAD, LONGEST_SHORT_AHEAD_OF_STREAMS, SHORTEST_SHORT_OVERLAPPED,
 };
 use crate::simd::{Cache, Element, Simd, map};
 use crate::tensor::RowMap;
@@ -66,6 +65,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         unsafe {
             let non_temporal = self.non_temporal(self.dst(row), dst_step);
             let fetched = self.prefetch_bytes();
+            let fetched_ahead = (job.short_rows_ahead - ROWS_AT_ONCE) * src_step;
             loop {
                 let next = if ready { row + ROWS_AT_ONCE } else { row };
                 let sum = next + ROWS_AT_ONCE <= last;
@@ -78,7 +78,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 }
                 for i in 0..ROWS_AT_ONCE {
                     if sum {
-                        let ahead = summed.wrapping_add(ROWS_AT_ONCE * src_step);
+                        let ahead = summed.wrapping_add(fetched_ahead);
                         prefetch::<S>(job.prefetched_into, ahead, fetched);
                         sums.sum::<S, Src, Dst, RMS>(i, (src_type, summed), cols);
                         summed = summed.wrapping_add(src_step);
@@ -175,7 +175,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 let fetched = self.prefetch_bytes();
                 // One row at a time: non-temporal stores are fastest at consecutive addresses.
                 for i in 0..ROWS_AT_ONCE {
-                    let ahead = src.wrapping_add(SHORT_PREFETCH_ROWS * src_step);
+                    let ahead = src.wrapping_add(job.short_rows_ahead * src_step);
                     prefetch::<S>(job.prefetched_into, ahead, fetched);
                     let row = RowParams::from_lane(scalars, i, src, dst);
                     let normalize = self.normalize::<S, 1>([row]);
