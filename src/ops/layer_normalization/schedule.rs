@@ -165,8 +165,7 @@ pub(super) struct LongRows {
     /// Whether rows of f32 are prefetched while the scalars of backward are computed.
     gradient_prefetched_in_sums: bool,
     /// Whether rows of src are prefetched while backward sums other rows, and the other inputs while it stores them. That
-    /// spreads the reads evenly over both sweeps: from memory on a Zen 5, f32 and f16 took 0.75 to 1.0 of the time. Loading
-    /// bf16 takes more instructions, and long rows took up to 1.1 times as long.
+    /// spreads the reads evenly over both sweeps: from memory on a Zen 5, f32 and f16 took 0.75 to 1.0 of the time.
     pub(super) gradient_splits_prefetch: bool,
     /// Whether a row of src, the next one or one of dst, whichever is smaller, and as much again fit the first-level
     /// cache. Non-temporal stores do not keep dst there.
@@ -227,8 +226,7 @@ impl LongRows {
                 && is_prefetched_in_sums(cols),
             gradient_splits_prefetch: level.has_many_registers()
                 && !caches.has_small_first()
-                && !caches.has_large_second()
-                && src != DataType::Bf16,
+                && !caches.has_large_second(),
             pair_fits: off_pages || pair <= caches.row_pair(),
             uneven: bytes(dst) >= SHORTEST_UNEVEN && !bytes(dst).is_multiple_of(LINE),
             in_cache: caches.working_set() / longest.max(1),
