@@ -142,7 +142,7 @@ impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<
 impl<S: Simd, Src: Element, Dd: Element, const MODE: u8, const PARAMS: u8> Fold<S, 2>
     for RowSums<S, Src, Dd, MODE, PARAMS>
 {
-    const IN_ORDER: bool = true;
+    const IN_ORDER: bool = S::MANY_REGISTERS;
 
     #[inline(always)]
     unsafe fn terms<W: Width>(&self, i: usize, width: W) -> Terms<S, 2> {
