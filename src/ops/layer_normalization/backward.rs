@@ -13,10 +13,11 @@
 
 use super::gradient::{
     ADD, GLOBAL, Gradient, Kind, LAYER, READ_SCALE, RMS, Row, RowSums, SUM_BOTH, SUM_SCALE, Stream,
-    TILE, Types,
+    Types,
 };
 use super::job::{Backward, Given};
 use super::normalize::Prefetch;
+use super::schedule::TILE;
 use super::types::KernelTypes;
 use crate::rows::row_lanes::slopes;
 use crate::rows::statistics::{Statistics, reciprocal};

@@ -2,6 +2,7 @@
 
 use super::problem::LayerNormalization;
 use super::row::{load_if, store_if};
+use super::schedule::TILE;
 use super::types::KernelTypes;
 use crate::rows::ColumnSums;
 use crate::simd::{
@@ -55,9 +56,6 @@ impl Kind {
         self.scaled || self.sums != 0 || self.mode & GLOBAL != 0 || level == Level::Portable
     }
 }
-
-/// Rows stored together, so scale and the column chains are loaded once for all of them.
-pub(super) const TILE: usize = 2;
 
 /// A row with its statistics and sums.
 #[derive(Clone, Copy)]
@@ -371,7 +369,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 added.wrapping_add(i * types.src.size()),
             ];
             unroll!(t in 3, {
-                if const { t < 2 || PARAMS & ADD != 0 } && (t > 0 || self.src) {
+                if const { t < 2 || PARAMS & ADD != 0 } && (t != 0 || self.src) {
                     // SAFETY: guaranteed by the caller.
                     unsafe {
                         if SECOND {

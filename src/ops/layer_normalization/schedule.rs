@@ -2,7 +2,6 @@
 //! derive from them. None changes a bit of the results. [`Schedule`](crate::rows::Schedule) has what all operations
 //! share.
 
-use super::gradient::TILE;
 use crate::heap::LINE;
 use crate::rows::{ALIASED, CHAIN_ROWS, Caches, PAGE, STREAMED_BYTES_OF_SEVERAL, Schedule};
 use crate::simd::{BLOCK, Cache, GROUP, LANES, Level};
@@ -92,6 +91,8 @@ pub(super) const ROWS_AFTER_F64: usize = 16;
 /// The fewest rows with constant distances that are worth a job of their own.
 pub(super) const SHORTEST_STRETCH: usize = 4;
 
+/// Backward, rows that are stored together, so scale and the column chains are loaded once for all of them.
+pub(super) const TILE: usize = 2;
 /// Backward, a chain of short rows at a time: the longest rows of src or diff_dst, in bytes, for which a chain stays in
 /// the first-level cache.
 pub(super) const LONGEST_CHAINED: usize = 1024;
