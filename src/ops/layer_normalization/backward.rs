@@ -226,9 +226,9 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 mean: S::splat(mean),
                 r: S::splat(r),
             };
-            let (next, size) = (self.src(row + job.rows_ahead), self.types.src.size());
-            let next = Prefetch { row: next, size, cache: Cache::First };
             let splits = self.splits_prefetch::<S>();
+            let next = if splits { self.src(row + job.rows_ahead) } else { std::ptr::null() };
+            let next = Prefetch { row: next, size: self.types.src.size(), cache: Cache::First };
             let sums = match MODE {
                 LAYER if splits => fold_beside::<S, 2, _, _>(job.cols, &sums, &next).products,
                 RMS if splits => {

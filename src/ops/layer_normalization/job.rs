@@ -299,8 +299,8 @@ pub(super) struct Backward<'a> {
     pub(super) prefetched_in_sums: bool,
     /// Whether long rows of src are prefetched while other rows are summed, and other inputs while they are stored.
     pub(super) splits_prefetch: bool,
-    /// The prefetch distance in rows from a row that is summed or stored. For rows of a chain that are stored; 0 if none
-    /// is prefetched then.
+    /// If diff_src is, the prefetch distance in rows from a row that is summed or stored, and from a stored row of a chain;
+    /// 0 if none is prefetched then.
     pub(super) rows_ahead: usize,
     pub(super) chain_rows_ahead: usize,
     /// Computes the scalars of a chain of short rows at once; `None` for longer rows.

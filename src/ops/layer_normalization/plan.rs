@@ -259,6 +259,11 @@ impl Plan {
         let bytes = (pipeline.rows * pipeline.cols).saturating_mul(element);
         let loads = [src, diff_dst, added, scale.cast_mut().cast()];
         let streams = self.long_rows.streams_gradient(bytes, diff_src, loads);
+        let (rows_ahead, chain_rows_ahead) = if streams {
+            self.long_rows.gradient_rows_ahead(pipeline.cols, inputs)
+        } else {
+            (0, 0)
+        };
         Backward {
             cols: pipeline.cols,
             stat_cols: self.stat_cols,
@@ -289,8 +294,8 @@ impl Plan {
             prefetched_into: self.long_rows.gradient_prefetched_into(bytes),
             prefetched_in_sums: streams && self.long_rows.prefetches_in_sums(inputs),
             splits_prefetch: streams && self.long_rows.gradient_splits_prefetch,
-            rows_ahead: self.long_rows.gradient_rows_ahead(pipeline.cols, inputs),
-            chain_rows_ahead: self.long_rows.chain_rows_ahead(pipeline.cols, inputs),
+            rows_ahead,
+            chain_rows_ahead,
             short: if self.global_stats { None } else { short },
         }
     }

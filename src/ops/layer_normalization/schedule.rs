@@ -108,10 +108,10 @@ pub(super) const fn is_prefetched_in_sums(cols: usize) -> bool {
     matches!(cols, 32 | 48)
 }
 
-/// The prefetch distance of backward from memory, in bytes of src and diff_dst together, and its limits in rows for chains
-/// of short rows, unless the first-level cache is small. Two chains ahead of the stored one are summed next, which is too
-/// late. From memory on a Zen 5, rows of up to 128 bytes took 0.6 to 0.9 of the time that they took with two chains; with
-/// more than 16 KiB, rows of 64 f32 took longer.
+/// The prefetch distance of backward from memory, in bytes of src and diff_dst together, and its limits in rows, the
+/// first for chains of short rows, unless the first-level cache is small. Two chains ahead of the stored one are summed
+/// next, which is too late. From memory on a Zen 5, rows of up to 128 bytes took 0.6 to 0.9 of the time that they took
+/// with two chains; with more than 16 KiB, rows of 64 f32 took longer.
 const GRADIENT_BYTES_AHEAD: usize = 16 * 1024;
 const FEWEST_ROWS_AHEAD: usize = 3 * CHAIN_ROWS;
 const MOST_ROWS_AHEAD: usize = 8 * CHAIN_ROWS;
@@ -276,21 +276,16 @@ impl LongRows {
         self.cache(self.gradient_into_second, bytes)
     }
 
-    /// The prefetch distance, in rows of `cols` columns, of the inputs of backward from memory.
-    pub(super) fn gradient_rows_ahead(&self, cols: usize, inputs: [DataType; 2]) -> usize {
-        let rows = if self.small_first { 0 } else { rows_in_gradient_bytes(cols, inputs) };
-        rows.max(TILE)
-    }
-
-    /// The same for rows of a chain that are stored; 0 if none is prefetched then.
-    pub(super) fn chain_rows_ahead(&self, cols: usize, inputs: [DataType; 2]) -> usize {
-        if !self.small_first {
-            rows_in_gradient_bytes(cols, inputs).clamp(FEWEST_ROWS_AHEAD, MOST_ROWS_AHEAD)
-        } else if cols <= LANES || self.prefetches_in_sums(inputs) {
-            0
-        } else {
-            ROWS_AHEAD_SMALL_FIRST
+    /// The prefetch distance of the inputs of backward from memory, in rows of `cols` columns, and the distance of rows of a
+    /// chain that are stored; 0 if none is prefetched then.
+    pub(super) fn gradient_rows_ahead(&self, cols: usize, inputs: [DataType; 2]) -> (usize, usize) {
+        if self.small_first {
+            let by_others = cols <= LANES || self.prefetches_in_sums(inputs);
+            return (TILE, if by_others { 0 } else { ROWS_AHEAD_SMALL_FIRST });
         }
+        let row = cols.max(1) * (inputs[0].size() + inputs[1].size());
+        let rows = (GRADIENT_BYTES_AHEAD / row).clamp(TILE, MOST_ROWS_AHEAD);
+        (rows, rows.max(FEWEST_ROWS_AHEAD))
     }
 
     /// Whether backward prefetches short rows of inputs of these types while it sums others, rather than while it stores.
@@ -380,11 +375,6 @@ fn stays_in_first(src: usize, scale: usize, element: usize) -> bool {
     let element = element.max(DataType::Bf16.size());
     let together = src.saturating_mul(2).saturating_add(scale);
     src >= element * SHORTEST_RMS_INTO_FIRST && together <= element * LONGEST_RMS_INTO_FIRST
-}
-
-/// The rows of `cols` columns of both inputs that [`GRADIENT_BYTES_AHEAD`] hold.
-fn rows_in_gradient_bytes(cols: usize, [src, diff_dst]: [DataType; 2]) -> usize {
-    GRADIENT_BYTES_AHEAD / (cols.max(1) * (src.size() + diff_dst.size()))
 }
 
 /// How forward pipelines long rows.

@@ -46,7 +46,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             return row;
         }
         let ahead = longest <= LONGEST_CHAIN_AHEAD;
-        let rows_ahead = if ahead && job.streams { job.chain_rows_ahead } else { 0 };
+        let rows_ahead = if ahead { job.chain_rows_ahead } else { 0 };
         let streams = job.streams
             && types.diff_src.streams(unsafe { self.diff_src(row) })
             && ds_step == job.cols * types.diff_src.size()
