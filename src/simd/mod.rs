@@ -151,6 +151,11 @@ pub(crate) trait Simd: Copy + 'static {
         compiler_fence(Ordering::SeqCst);
         v
     }
+    /// The compiler does not move loads from before it behind it, nor the other way.
+    #[inline(always)]
+    fn loads_in_order() {
+        compiler_fence(Ordering::SeqCst);
+    }
     /// Vectors of zeros; see [`zeroed`].
     #[inline(always)]
     unsafe fn zeros<const N: usize>() -> [Self::F32x16; N] {

@@ -132,6 +132,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
             let mut values: [[S::F32x16; R]; TURN] = zeroed();
             unroll!(v in TURN / R, {
                 values[v] = self.values(i + v * LANES, Full);
+                S::loads_in_order();
             });
             unroll!(r in R, {
                 let row = &self.rows[r];
@@ -229,6 +230,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             }
             unroll!(v in N, {
                 [values[v]] = self.normalize.values(i + v * LANES, Full);
+                S::loads_in_order();
             });
             self.store(i, &values);
         }
