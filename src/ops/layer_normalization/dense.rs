@@ -224,7 +224,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             }
             if step.variance {
                 let src = step.variance_src.wrapping_add(src_at);
-                (sums.squares[i], sums.terms[i]) = self.squares::<S, NV>(src, &provisional[i]);
+                self.squares::<S, NV>(src, &provisional[i], (&mut sums.squares[i], &mut sums.terms[i]));
             }
             if step.store {
                 let at = (step.store_src.wrapping_add(src_at), step.dst.wrapping_add(dst_at));
@@ -282,23 +282,25 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
-    /// A quarter of the sum of a row's squares about its provisional mean, and of the terms that correct it.
+    /// A quarter of the sum of a row's squares about its provisional mean, and of the terms that correct it if there are
+    /// any.
     #[inline(always)]
     unsafe fn squares<S: Simd, const NV: usize>(
         &self,
         src: *const u8,
         provisional: &f32,
-    ) -> (S::F64x4, S::F64x4) {
+        (squares, terms): (&mut S::F64x4, &mut S::F64x4),
+    ) {
         let about = if RMS { 0.0 } else { *provisional };
         let moments = Moments::<Src, Dst, RMS>::about(self.src_type, src, about);
         unsafe {
-            let zero = S::F64x4::splat(0.0);
-            if const { NV * LANES <= PROVISIONAL_COLS } {
-                return (S::wide_quarter(moments.squares::<S, NV>()), zero);
+            if const { RMS || NV * LANES <= PROVISIONAL_COLS } {
+                *squares = S::wide_quarter(moments.squares::<S, NV>());
+            } else {
+                let sums = lane_sums::<S, 1, _>(NV * LANES, &moments);
+                *squares = S::wide_quarter(sums.products[0]);
+                *terms = S::wide_quarter(sums.terms);
             }
-            let sums = lane_sums::<S, 1, _>(NV * LANES, &moments);
-            let terms = if RMS { zero } else { S::wide_quarter(sums.terms) };
-            (S::wide_quarter(sums.products[0]), terms)
         }
     }
 

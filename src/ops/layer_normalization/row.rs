@@ -7,7 +7,7 @@
 
 use crate::rows::row_lanes::{RowLanes, per_col_of, variance_about};
 use crate::rows::statistics::{Statistics, corrected, in_range, per_col};
-use crate::simd::{Element, F32, Fold, LANES, Simd, Sums, Term, Terms, Width, fold};
+use crate::simd::{CHAIN, Element, F32, Fold, LANES, Simd, Sums, Term, Terms, Width, fold};
 use crate::tensor::DataType;
 use std::marker::PhantomData;
 
@@ -147,21 +147,29 @@ impl<E: Element, Dst: Element, const RMS: bool> Moments<E, Dst, RMS> {
         unsafe { if RMS { x } else { S::sub(x, S::splat(self.about)) } }
     }
 
-    /// The lane sums of the squares of a row of `NV` full vectors, at most [`PROVISIONAL_COLS`] elements. One chain is
-    /// enough, because the fold's other chains are zero.
+    /// The lane sums of the squares of a row of `NV` full vectors, at most two chains. The fold's other chains are zero.
     ///
     /// # Safety
     /// The row has so many elements, and the CPU supports the instruction set of `S`.
     #[inline(always)]
     pub(super) unsafe fn squares<S: Simd, const NV: usize>(&self) -> S::F64x16 {
+        const { assert!(NV <= 2 * CHAIN) };
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let mut chain = S::zero();
-            for v in 0..NV {
+            let mut sum = S::zero();
+            for v in 0..NV.min(CHAIN) {
                 let d = self.deviation::<S>(self.element.load::<S>(self.src, v * LANES));
-                chain = S::fma(d, d, chain);
+                sum = S::fma(d, d, sum);
             }
-            S::widen(chain)
+            if const { NV > CHAIN } {
+                let mut second = S::zero();
+                for v in CHAIN..NV {
+                    let d = self.deviation::<S>(self.element.load::<S>(self.src, v * LANES));
+                    second = S::fma(d, d, second);
+                }
+                sum = S::add(sum, second);
+            }
+            S::widen(sum)
         }
     }
 
