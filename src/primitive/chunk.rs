@@ -44,6 +44,12 @@ impl Chunk {
         Self { from: of, to: of, len, streams: false, ahead: None }
     }
 
+    /// Whether the elements are computed where they are, and nothing is prefetched.
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        self.from == self.to && !self.streams && self.ahead.is_none()
+    }
+
     /// The same elements where they were written.
     #[inline(always)]
     pub(super) fn written(self) -> Self {
@@ -103,7 +109,8 @@ macro_rules! each {
                     unroll!(v in $vectors, {
                         let $x = Lanes::<S>::load(chunk.from.add(i + v * LANES), LANES);
                         $(let $y = Lanes::<S>::load($others.add(i + v * LANES), LANES);)*
-                        values[v] = ($value).vector();
+                        let value = ($value).vector();
+                        values[v] = if const { OPERANDS > 1 } { S::in_order(value) } else { value };
                     });
                     chunk.put::<S, $vectors>(i, &values);
                     i += $vectors * LANES;
@@ -209,6 +216,21 @@ pub(super) use binary_function;
 /// The chunk and the others have the same length. The CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(super) unsafe fn binary<S: Simd>(chunk: Chunk, algorithm: BinaryAlgorithm, others: *const f32) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        if chunk.is_plain() {
+            // Without conditions in the loops.
+            binary_of::<S>(Chunk::in_place(chunk.to, chunk.len), algorithm, others);
+        } else {
+            binary_of::<S>(chunk, algorithm, others);
+        }
+    }
+}
+
+/// # Safety
+/// As [`binary`].
+#[inline(always)]
+unsafe fn binary_of<S: Simd>(chunk: Chunk, algorithm: BinaryAlgorithm, others: *const f32) {
     macro_rules! each_of_two {
         (by $vectors:tt, |$x:ident, $y:ident| $value:expr) => {
             each!(chunk, by $vectors, |$x, $y: others| $value)
