@@ -121,7 +121,7 @@ impl<S: Simd, E: Element, Dst: Element, const RMS: bool> Fold<S, 1> for Moments<
         (false, true) => Term::F32,
         (false, false) => Term::F64,
     };
-    const IN_ORDER: bool = S::MANY_REGISTERS && (E::HALF || !RMS && !Dst::HALF);
+    const IN_ORDER: bool = S::MANY_REGISTERS && (E::HALF || !RMS);
 
     #[inline(always)]
     unsafe fn terms<W: Width>(&self, i: usize, width: W) -> Terms<S, 1> {
