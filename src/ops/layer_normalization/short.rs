@@ -259,7 +259,13 @@ unsafe fn statistics_of<S: Simd, const RMS: bool>(
             S::store(scalars.high.as_mut_ptr(), high);
             S::store(scalars.low.as_mut_ptr(), low);
         }
-        if job.writes_statistics() {
+        if job.writes_statistics() && job.stat_rows.step() == Some(1) {
+            let at = job.stat_rows.offset(first);
+            if !RMS {
+                S::store(job.mean.add(at), Sixteen::round(mean));
+            }
+            S::store(job.variance.add(at), Sixteen::round(variance));
+        } else if job.writes_statistics() {
             let (mut means, mut variances): ([f64; ROWS_AT_ONCE], [f64; ROWS_AT_ONCE]) = zeroed();
             S::wide_store(means.as_mut_ptr(), mean.0);
             S::wide_store(variances.as_mut_ptr(), variance.0);
