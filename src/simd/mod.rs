@@ -192,6 +192,8 @@ pub(crate) trait Simd: Copy + 'static {
             match cache {
                 Cache::First => unroll!(n in N, { Self::prefetch(p.wrapping_add(n * distance)) }),
                 Cache::Second => {
+                    // The compiler would compute the addresses before the match, and use no addressing mode.
+                    let p = opaque(p);
                     unroll!(n in N, { Self::prefetch_second(p.wrapping_add(n * distance)) });
                 }
             }

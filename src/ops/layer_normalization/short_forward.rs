@@ -8,7 +8,7 @@ use super::normalize::{RowParams, Stream};
 use super::schedule::{
     LONGEST_SHORT_AHEAD, LONGEST_SHORT_AHEAD_OF_STREAMS, SHORTEST_SHORT_OVERLAPPED,
 };
-use crate::simd::{Cache, Element, Simd, map};
+use crate::simd::{Cache, Element, Simd, map, opaque};
 use crate::tensor::RowMap;
 use std::hint::black_box;
 
@@ -212,8 +212,21 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
 /// The CPU supports the instruction set of `S`.
 #[inline(always)]
 pub(super) unsafe fn prefetch<S: Simd>(cache: Cache, row: *const u8, bytes: usize) {
-    for line in (0..bytes).step_by(64) {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::prefetch_into::<1>(cache, row.wrapping_add(line), 0) }
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match cache {
+            Cache::First => {
+                for line in (0..bytes).step_by(64) {
+                    S::prefetch(row.wrapping_add(line));
+                }
+            }
+            Cache::Second => {
+                // As in `Simd::prefetch_into`.
+                let row = opaque(row);
+                for line in (0..bytes).step_by(64) {
+                    S::prefetch_second(row.wrapping_add(line));
+                }
+            }
+        }
     }
 }
