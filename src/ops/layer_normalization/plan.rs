@@ -224,7 +224,7 @@ impl Plan {
             one_by_one: streams,
             prefetched_into: self.long_rows.prefetched_into(schedule),
             dense_prefetched: self.long_rows.dense_prefetches(schedule),
-            short_rows_ahead: self.long_rows.short_rows_ahead(),
+            short_rows_ahead: self.long_rows.short_rows_ahead,
             pipelining: Pipelining::new(&self.long_rows, Schedule { streams, ..schedule }),
             short: if self.statistics == StatisticsUse::Given { ShortRows::None } else { short },
         };

@@ -150,8 +150,7 @@ pub(super) struct LongRows {
     widens: bool,
     /// Whether the statistics are computed, over whole rows that are one block.
     one_sweep: bool,
-    /// Bytes of a row of src, of the larger of src and dst, and of both.
-    src: usize,
+    /// Bytes of a row of the larger of src and dst, and of both.
     longest: usize,
     both: usize,
     /// Bytes of scale; 0 if there is none.
@@ -175,6 +174,10 @@ pub(super) struct LongRows {
     uneven: bool,
     /// How many of the longer rows fit the first-level cache.
     in_cache: usize,
+    /// The prefetch distance of short rows from memory, in rows from the stored one.
+    pub(super) short_rows_ahead: usize,
+    /// The prefetch distance of long rows into the second-level cache, in rows.
+    rows_ahead: usize,
     /// How many rows may be pending if storing does not overlap: they and their dst fill half of the first-level cache.
     pending: usize,
 }
@@ -205,7 +208,6 @@ impl LongRows {
             plain_f32: plain && (src, dst) == (DataType::F32, DataType::F32),
             widens: dst.size() > src.size(),
             one_sweep: whole && cols <= BLOCK,
-            src: bytes(src),
             longest,
             both: bytes(src).saturating_add(bytes(dst)),
             scale_bytes,
@@ -231,6 +233,13 @@ impl LongRows {
             pair_fits: off_pages || pair <= caches.row_pair(),
             uneven: bytes(dst) >= SHORTEST_UNEVEN && !bytes(dst).is_multiple_of(LINE),
             in_cache: caches.working_set() / longest.max(1),
+            short_rows_ahead: if caches.has_small_first() {
+                FEWEST_SHORT_ROWS_AHEAD
+            } else {
+                let rows = SHORT_BYTES_AHEAD / bytes(src).max(1);
+                rows.clamp(FEWEST_SHORT_ROWS_AHEAD, MOST_SHORT_ROWS_AHEAD)
+            },
+            rows_ahead: BYTES_AHEAD.div_ceil(bytes(src).max(1)),
             pending: (caches.first / 4 / longest.max(1)).clamp(1, DEPTH),
         }
     }
@@ -258,16 +267,6 @@ impl LongRows {
     #[inline]
     pub(super) fn prefetched_into(&self, schedule: Schedule) -> Cache {
         self.cache(self.into_second, schedule.bytes)
-    }
-
-    /// The prefetch distance of short rows from memory, in rows from the stored one.
-    pub(super) fn short_rows_ahead(&self) -> usize {
-        if self.small_first {
-            FEWEST_SHORT_ROWS_AHEAD
-        } else {
-            let rows = SHORT_BYTES_AHEAD / self.src.max(1);
-            rows.clamp(FEWEST_SHORT_ROWS_AHEAD, MOST_SHORT_ROWS_AHEAD)
-        }
     }
 
     /// The cache that rows of the inputs of backward are prefetched into, if all tensors together have `bytes` bytes.
@@ -417,7 +416,7 @@ impl Pipelining {
             rows.pending
         };
         let rows_ahead = match rows.prefetched_into(schedule) {
-            Cache::Second if !pairs => BYTES_AHEAD.div_ceil(rows.src.max(1)),
+            Cache::Second if !pairs => rows.rows_ahead,
             _ => 1,
         };
         Self { overlapped, pairs, depth, rows_ahead, fetches_late: rows.fetches_late(schedule) }
