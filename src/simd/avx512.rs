@@ -1,7 +1,7 @@
 //! AVX-512 (F, BW, DQ, VL): the 16 lanes are in one register.
 
 use super::bf16_pair::two_to_bf16;
-use super::{Bf16Rounding, Level, STORED, Simd, operations, unroll};
+use super::{Bf16Rounding, Level, STORED, Simd, operations, rare, unroll};
 use std::arch::x86_64::*;
 
 /// AVX-512 F, BW, DQ and VL, with AVX2's FMA and F16C.
@@ -212,7 +212,11 @@ impl Simd for Avx512 {
                 let has_zeros = || {
                     let magnitude = _mm512_set1_epi16(0x7fff);
                     let first = _mm512_testn_epi16_mask(first, magnitude);
-                    (first | _mm512_testn_epi16_mask(second, magnitude)) != 0
+                    let zeros = (first | _mm512_testn_epi16_mask(second, magnitude)) != 0;
+                    if zeros {
+                        rare();
+                    }
+                    zeros
                 };
                 let suspect = conversion == Bf16Rounding::ProcessorsOfZeros || has_zeros();
                 if !suspect || !any_subnormal(v) {
@@ -232,6 +236,7 @@ impl Simd for Avx512 {
                     }
                     return;
                 }
+                rare();
             }
             let mut k = 0;
             while k < N {

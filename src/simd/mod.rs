@@ -66,6 +66,11 @@ pub(crate) use with_post_ops::WithPostOps;
 /// Lanes of a vector.
 pub(crate) const LANES: usize = 16;
 
+/// Marks the branch that calls it as unlikely. `std::hint::cold_path` needs a newer compiler.
+#[cold]
+#[inline]
+pub(crate) fn rare() {}
+
 /// How to round f32 to bf16.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bf16Rounding {

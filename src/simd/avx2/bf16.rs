@@ -1,5 +1,6 @@
 //! Conversions of bf16, for which AVX2 has no instructions.
 
+use crate::simd::rare;
 use std::arch::x86_64::*;
 
 /// Selects the second operand in every second 16-bit lane.
@@ -80,11 +81,6 @@ pub(super) fn apart(in_turn: __m256i) -> __m256i {
     );
     _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_shuffle_epi8(in_turn, apart))
 }
-
-/// Marks the branch that calls it as unlikely. `std::hint::cold_path` needs a newer compiler.
-#[cold]
-#[inline]
-fn rare() {}
 
 /// 16 f32 rounded to bf16, to nearest even, interleaved. It is too long for the compiler to always inline it on its
 /// own.
