@@ -6,10 +6,10 @@
 
 The commit is checked out and built in target/versions, once. Its digests (examples/digest) must all be among this
 tree's. Then benchdnn runs its timing suites on both libraries, alternating in one process, on one thread and on two,
---repeats times. A ratio is the median of the ratios of adjacent samples, above 1 where this tree is faster; a cell is one
-problem. Printed are the geometric mean of each suite and direction, and the cells that are below --limit in every
-repeat. Of some hundred cells, a few are there by chance, so these cells are measured again, with five times the time;
-the second ratios are printed after the first. --csv writes all ratios.
+--repeats times, each time with new copies of the files. A ratio is the median of the ratios of adjacent samples, above
+1 where this tree is faster; a cell is one problem. Printed are the geometric mean of each suite and direction, and the
+cells that are below --limit in every repeat. Of some hundred cells, a few are there by chance, so these cells are
+measured again, with five times the time; the second ratios are printed after the first. --csv writes all ratios.
 
 Needs git and Python 3.9 or later. Run it with nothing else running.
 Exit status: 0 the bits are the same, 1 they are not, 2 something failed. Times do not affect it.
@@ -19,6 +19,7 @@ import argparse
 import csv
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -76,13 +77,17 @@ def ratios(arguments, library, problems, threads, max_ms):
     """The ratio of each problem of a batch file's text: maps direction and problem to it."""
     from performance import on_processors, run
 
-    command = on_processors(arguments, threads)
-    command += [arguments.benchdnn, "--mode=P", f"--threads={threads}", f"--compare={library}"]
-    command += [f"--max-ms-per-prb={max_ms}", "--perf-template=csv"]
-    with tempfile.NamedTemporaryFile("w", suffix=".batch", encoding="utf-8") as file:
-        file.write(problems + "\n")
-        file.flush()
-        text = run([*command, f"--batch={file.name}"])
+    with tempfile.TemporaryDirectory() as folder:
+        # Copies: how fast code runs may depend on the pages of memory that its file happens to occupy. Of a file and its
+        # copy, one took 1.4 times as long as the other for RMSNorm of 1x1024.
+        benchdnn = shutil.copy(arguments.benchdnn, folder)
+        library = shutil.copy(library, folder)
+        batch = pathlib.Path(folder, "problems")
+        batch.write_text(problems + "\n", encoding="utf-8")
+        command = on_processors(arguments, threads)
+        command += [benchdnn, "--mode=P", f"--threads={threads}", f"--compare={library}"]
+        command += [f"--max-ms-per-prb={max_ms}", "--perf-template=csv", f"--batch={batch}"]
+        text = run(command)
     rows = csv.DictReader(line for line in text.splitlines() if line.count(",") > 10)
     own = f"--compare={library} "
     measured = [row for row in rows if row["ratio"]]

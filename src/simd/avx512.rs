@@ -260,23 +260,10 @@ impl Simd for Avx512 {
         let quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x0040_0000));
         let rounded = _mm512_mask_add_epi32(quiet, number, bits, half_unit);
         // Selects the upper half of each 32-bit lane in one shuffle.
+        #[rustfmt::skip]
         let upper = _mm512_setr_epi32(
-            0x0003_0001,
-            0x0007_0005,
-            0x000b_0009,
-            0x000f_000d,
-            0x0013_0011,
-            0x0017_0015,
-            0x001b_0019,
-            0x001f_001d,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
-            0,
+            0x0003_0001, 0x0007_0005, 0x000b_0009, 0x000f_000d, 0x0013_0011, 0x0017_0015, 0x001b_0019, 0x001f_001d,
+            0, 0, 0, 0, 0, 0, 0, 0,
         );
         _mm512_castsi512_si256(_mm512_permutexvar_epi16(upper, rounded))
     }

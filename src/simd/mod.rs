@@ -156,7 +156,8 @@ pub(crate) trait Simd: Copy + 'static {
         compiler_fence(Ordering::SeqCst);
         v
     }
-    /// The compiler does not move loads from before it behind it, nor the other way.
+    /// The compiler does not move loads across this. Unlike [`in_order`](Simd::in_order), it also makes the compiler load
+    /// again what it has loaded before.
     #[inline(always)]
     fn loads_in_order() {
         compiler_fence(Ordering::SeqCst);

@@ -224,7 +224,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             }
             if step.variance {
                 let src = step.variance_src.wrapping_add(src_at);
-                self.squares::<S, NV>(src, &provisional[i], (&mut sums.squares[i], &mut sums.terms[i]));
+                let into = (&mut sums.squares[i], &mut sums.terms[i]);
+                self.squares::<S, NV>(src, &provisional[i], into);
             }
             if step.store {
                 let at = (step.store_src.wrapping_add(src_at), step.dst.wrapping_add(dst_at));

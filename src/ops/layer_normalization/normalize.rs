@@ -123,7 +123,8 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8, con
     const UNROLL: usize = TURN / R;
 
     // All rows are loaded before any is stored: a load after a store to an address that differs by a multiple of 4 KiB
-    // waits for the store (4K aliasing).
+    // waits for the store (4K aliasing). What a vector needs is loaded together: from the second-level cache of a Zen 5,
+    // LayerNorm of 8192 f16 took 1.08 times as long with four loads of src before four of scale.
     #[inline(always)]
     unsafe fn turn(&self, i: usize) {
         const { assert!(TURN.is_multiple_of(R)) };
