@@ -67,6 +67,7 @@ pub(crate) use with_post_ops::WithPostOps;
 pub(crate) const LANES: usize = 16;
 
 /// Marks the branch that calls it as unlikely. `std::hint::cold_path` needs a newer compiler.
+#[cfg(all(target_arch = "x86_64", any(feature = "avx2", feature = "avx512")))]
 #[cold]
 #[inline]
 pub(crate) fn rare() {}
