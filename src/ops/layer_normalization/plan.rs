@@ -198,7 +198,8 @@ impl Plan {
         let mut schedule =
             Schedule::new(self.caches, (pipeline.rows, pipeline.cols), (src_type, dst_type), width);
         schedule.streams &= !self.long_rows.stays_shared(schedule, width);
-        let streams = schedule.streams && src != dst;
+        let in_place = src == dst;
+        let streams = schedule.streams && !in_place;
         let job = Forward {
             cols: pipeline.cols,
             stat_cols: self.stat_cols,
@@ -221,7 +222,7 @@ impl Plan {
             post_ops: fused.as_ref().map_or(FusedPostOps::NONE, |ops| FusedPostOps::new(ops)),
             streams,
             prefetches: self.long_rows.prefetches(schedule),
-            one_by_one: streams,
+            one_by_one: !in_place && self.long_rows.is_stored_one_by_one(schedule),
             prefetched_into: self.long_rows.prefetched_into(schedule),
             dense_prefetched: self.long_rows.dense_prefetches(schedule),
             short_rows_ahead: self.long_rows.short_rows_ahead,
