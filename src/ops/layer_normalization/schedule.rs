@@ -57,11 +57,11 @@ const LONGEST_RMS_INTO_FIRST: usize = 12 * 1024;
 /// Smaller tensors may be in a shared cache; rows from there took 1.0 to 1.2 times as long.
 const RMS_BYTES_INTO_SECOND: usize = 40 << 20;
 /// The longest RMS rows of src or dst, in bytes, that are prefetched into the second-level cache if dst is staged, unless
-/// that cache is large. From memory on a Zen 4, post-operation chains over such rows took 0.79 to 1.0 of the time, and
-/// over longer ones up to 1.07 times as long; on a Zen 5, 0.88 to 1.0.
+/// that cache is large. From memory, post-operation chains over such rows took 0.79 to 1.0 of the time on a Zen 4, and 0.88
+/// to 1.0 on a Zen 5; over longer ones, up to 1.07 times as long on the Zen 4.
 const LONGEST_RMS_BESIDE_STAGE: usize = 24 * 1024;
 /// The size of src and dst from which RMS rows with scale are prefetched although they are not streamed, because little
-/// of src is left in the shared cache. On two threads of a Zen 5, 32 to 40 MiB of 16 bits took 0.81 to 0.93 of the time;
+/// of src is left in the shared cache. On two threads of a Zen 5, 32 to 40 MiB of 16 bits took 0.76 to 0.87 of the time;
 /// 24 MiB, and rows without scale, up to 1.14 times as long.
 const SHARED_BYTES_PREFETCHED: usize = 28 << 20;
 /// The fewest bytes between a row that is summed and one that is meanwhile prefetched into the second-level cache.
