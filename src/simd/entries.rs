@@ -33,6 +33,7 @@ macro_rules! entry_points {
                 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
                 #[inline(never)]
                 pub(super) unsafe fn entry_avx512<$($ty: $bound,)* $($(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
+                    $crate::simd::begins_at_line();
                     // SAFETY: guaranteed by the caller.
                     unsafe { $kernel::<$crate::simd::avx512::Avx512, $($ty,)* $($($cn),*)?>($($arg),*) }
                 }
@@ -45,6 +46,7 @@ macro_rules! entry_points {
                 #[target_feature(enable = "avx2,fma,f16c")]
                 #[inline(never)]
                 pub(super) unsafe fn entry_avx2<$($ty: $bound,)* $($(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
+                    $crate::simd::begins_at_line();
                     // SAFETY: guaranteed by the caller.
                     unsafe { $kernel::<$crate::simd::avx2::Avx2, $($ty,)* $($($cn),*)?>($($arg),*) }
                 }
@@ -93,3 +95,14 @@ macro_rules! entry_points {
     };
 }
 pub(crate) use entry_points;
+
+/// Makes the function that calls this begin at a cache line, so that the places of its loops in cache lines do not depend on
+/// other code.
+#[inline(always)]
+pub(crate) fn begins_at_line() {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: no instruction. The directive aligns the function's section, and pads by at most one byte here.
+    unsafe {
+        std::arch::asm!(".p2align 6, , 1", options(nomem, nostack, preserves_flags));
+    }
+}

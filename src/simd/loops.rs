@@ -32,6 +32,8 @@ pub(crate) const BLOCK: usize = 128 * GROUP;
 pub(crate) trait Map<S: Simd> {
     /// The vectors per iteration; 1 if each takes many instructions.
     const UNROLL: usize = 4;
+    /// Whether two of the vectors that are left after the last whole iteration are better computed together.
+    const PAIRS: bool = false;
 
     /// # Safety
     /// The elements of a vector of this width exist from `i` on.
@@ -46,6 +48,18 @@ pub(crate) trait Map<S: Simd> {
             // SAFETY: guaranteed by the caller.
             unsafe { self.apply(i + v * LANES, Full) }
         });
+    }
+    /// [`apply`](Map::apply) to two whole vectors.
+    ///
+    /// # Safety
+    /// They exist.
+    #[inline(always)]
+    unsafe fn pair(&self, i: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            self.apply(i, Full);
+            self.apply(i + LANES, Full);
+        }
     }
 }
 
@@ -410,6 +424,10 @@ pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
                 op.turn(i);
                 i += T::UNROLL * LANES;
             }
+        }
+        if const { S::UNROLLS && T::PAIRS } && cols - i >= 2 * LANES {
+            op.pair(i);
+            i += 2 * LANES;
         }
         let end = cols - cols % LANES;
         while i < end {

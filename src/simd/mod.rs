@@ -48,6 +48,7 @@ pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use fused::{Factors, FusedOp, FusedPostOps};
 pub(crate) use lane_sums::{LaneSums, STORED, each_row, rows_at_once};
 pub(crate) use levels::{Level, converts_bf16};
+pub(crate) use entries::begins_at_line;
 pub(crate) use loops::{
     BLOCK, CHAIN, GROUP, Map, Widened, add_wide, fold, fold_beside, lane_sums, map, map_and_fold,
     opaque,

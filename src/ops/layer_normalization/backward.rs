@@ -265,14 +265,17 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     #[inline(always)]
     unsafe fn write_non_temporal<S: Simd>(&self, rows: [Row; TILE], next: usize) {
         unsafe {
+            let splits = self.splits_prefetch::<S>();
             let mut ahead: [[*const u8; 3]; TILE] = zeroed();
             unroll!(i in TILE, {
                 let row = next + i;
-                ahead[i] = [self.src(row), self.diff_dst(row), self.added(row)];
+                // Prefetching what is in the cache costs less than deciding not to.
+                let src = if splits { rows[i].src } else { self.src(row) };
+                ahead[i] = [src, self.diff_dst(row), self.added(row)];
             });
             let (gradient, job) = (self.gradient(rows), self.job);
-            let (cache, src) = (job.prefetched_into, !self.splits_prefetch::<S>());
-            map::<S, _>(job.cols, &Stream { gradient, next: ahead, cache, src });
+            let cache = job.prefetched_into;
+            map::<S, _>(job.cols, &Stream { gradient, next: ahead, cache });
         }
     }
 }

@@ -306,8 +306,6 @@ pub(super) struct Stream<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
     pub(super) next: [[*const u8; 3]; TILE],
     /// The cache to prefetch them into.
     pub(super) cache: Cache,
-    /// Whether src is among them.
-    pub(super) src: bool,
 }
 
 impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8> Map<S>
@@ -369,7 +367,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                 added.wrapping_add(i * types.src.size()),
             ];
             unroll!(t in 3, {
-                if const { t < 2 || PARAMS & ADD != 0 } && (t != 0 || self.src) {
+                if const { t < 2 || PARAMS & ADD != 0 } {
                     // SAFETY: guaranteed by the caller.
                     unsafe {
                         if SECOND {

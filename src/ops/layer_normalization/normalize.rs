@@ -279,11 +279,17 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map
     for Stream<S, Src, Dst, RMS, AFFINE>
 {
     const UNROLL: usize = TURN;
+    const PAIRS: bool = S::MANY_REGISTERS && Dst::PAIRED;
 
     #[inline(always)]
     unsafe fn turn(&self, i: usize) {
         // SAFETY: guaranteed by the caller.
         unsafe { self.vectors::<TURN>(i) }
+    }
+    #[inline(always)]
+    unsafe fn pair(&self, i: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.vectors::<2>(i) }
     }
     #[inline(always)]
     unsafe fn apply<W: Width>(&self, i: usize, width: W) {

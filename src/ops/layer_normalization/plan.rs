@@ -294,7 +294,7 @@ impl Plan {
             streams,
             prefetched_into: self.long_rows.gradient_prefetched_into(bytes),
             prefetched_in_sums: streams && self.long_rows.prefetches_in_sums(inputs),
-            splits_prefetch: streams && self.long_rows.gradient_splits_prefetch,
+            splits_prefetch: streams && self.long_rows.gradient_splits_prefetch(bytes),
             rows_ahead,
             chain_rows_ahead,
             short: if self.global_stats { None } else { short },

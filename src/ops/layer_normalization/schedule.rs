@@ -119,6 +119,10 @@ pub(super) const fn is_prefetched_in_sums(cols: usize) -> bool {
 const GRADIENT_BYTES_AHEAD: usize = 16 * 1024;
 const FEWEST_ROWS_AHEAD: usize = 3 * CHAIN_ROWS;
 const MOST_ROWS_AHEAD: usize = 8 * CHAIN_ROWS;
+/// The smallest total size of the tensors, in bytes, for which src is prefetched while backward sums other rows, and the
+/// other inputs while it stores them. That spreads the reads evenly over both sweeps: from memory on a Zen 5, f32 and f16
+/// took 0.75 to 1.0 of the time. Smaller tensors are in a shared cache, and f32 from there took up to 1.1 times as long.
+const GRADIENT_BYTES_SPLIT: usize = 32 << 20;
 /// The same with a small first-level cache. Rows of a cache line are left to the hardware there.
 const ROWS_AHEAD_SMALL_FIRST: usize = 2 * CHAIN_ROWS;
 
@@ -168,9 +172,8 @@ pub(super) struct LongRows {
     dense_prefetched: bool,
     /// Whether rows of f32 are prefetched while the scalars of backward are computed.
     gradient_prefetched_in_sums: bool,
-    /// Whether rows of src are prefetched while backward sums other rows, and the other inputs while it stores them. That
-    /// spreads the reads evenly over both sweeps: from memory on a Zen 5, f32 and f16 took 0.75 to 1.0 of the time.
-    pub(super) gradient_splits_prefetch: bool,
+    /// Whether rows of src from memory are prefetched while backward sums other rows.
+    gradient_splits_prefetch: bool,
     /// Whether a row of src, the next one or one of dst, whichever is smaller, and as much again fit the first-level
     /// cache. Non-temporal stores do not keep dst there.
     pair_fits: bool,
@@ -284,6 +287,12 @@ impl LongRows {
     #[inline]
     pub(super) fn gradient_prefetched_into(&self, bytes: usize) -> Cache {
         self.cache(self.gradient_into_second, bytes)
+    }
+
+    /// Whether rows of src are prefetched while backward sums other rows, and the other inputs while it stores them, if all
+    /// tensors together have `bytes` bytes.
+    pub(super) fn gradient_splits_prefetch(&self, bytes: usize) -> bool {
+        self.gradient_splits_prefetch && bytes >= GRADIENT_BYTES_SPLIT
     }
 
     /// The prefetch distance of the inputs of backward from memory, in rows of `cols` columns, and the distance of rows of a
