@@ -202,17 +202,24 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
             let group = if T::LONG {
                 let mut chains: [[Chain<S, K>; R]; CHAINS] = zeroed();
                 for (c, sums) in chains.iter_mut().enumerate() {
-                    *sums = chain::<S, K, R, T, M>(i + c * CHAIN * LANES, terms, op, &mut running);
+                    *sums = chain::<S, K, R, T, M, true>(
+                        i + c * CHAIN * LANES,
+                        terms,
+                        op,
+                        &mut running,
+                    );
                 }
                 let [c0, c1, c2, c3] = &chains;
                 let low = join_all::<S, K, R, T>(c0, c1);
                 join_all::<S, K, R, T>(&low, &join_all::<S, K, R, T>(c2, c3))
             } else {
-                let c0 = chain::<S, K, R, T, M>(i, terms, op, &mut running);
-                let c1 = chain::<S, K, R, T, M>(i + CHAIN * LANES, terms, op, &mut running);
+                let c0 = chain::<S, K, R, T, M, true>(i, terms, op, &mut running);
+                let c1 = chain::<S, K, R, T, M, true>(i + CHAIN * LANES, terms, op, &mut running);
                 let low = join_all::<S, K, R, T>(&c0, &c1);
-                let c2 = chain::<S, K, R, T, M>(i + 2 * CHAIN * LANES, terms, op, &mut running);
-                let c3 = chain::<S, K, R, T, M>(i + 3 * CHAIN * LANES, terms, op, &mut running);
+                let c2 =
+                    chain::<S, K, R, T, M, true>(i + 2 * CHAIN * LANES, terms, op, &mut running);
+                let c3 =
+                    chain::<S, K, R, T, M, true>(i + 3 * CHAIN * LANES, terms, op, &mut running);
                 join_all::<S, K, R, T>(&low, &join_all::<S, K, R, T>(&c2, &c3))
             };
             unroll!(r in R, {
@@ -246,12 +253,19 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
 }
 
 /// One chain of each of `R` folds: four vectors. `op` follows the folds vector by vector, or after the whole chain if
-/// it is unrolled by as many vectors.
+/// it is unrolled by as many vectors. `LONG` rows are summed in order if that is better for the fold.
 ///
 /// # Safety
 /// The four vectors from `i` on exist, and the CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S>>(
+unsafe fn chain<
+    S: Simd,
+    const K: usize,
+    const R: usize,
+    T: Fold<S, K>,
+    M: Map<S>,
+    const LONG: bool,
+>(
     i: usize,
     terms: &[T; R],
     op: &M,
@@ -275,7 +289,7 @@ unsafe fn chain<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
                 op.apply(at, Full);
             }
         }
-        if const { T::IN_ORDER } {
+        if const { LONG && T::IN_ORDER } {
             unroll!(r in R, {
                 unroll!(k in K, {
                     chains[r].products[k] = S::in_order(chains[r].products[k]);
@@ -393,7 +407,8 @@ unsafe fn whole_chain<S: Simd, const K: usize, T: Fold<S, K>>(
             return Chain::zero();
         }
         let terms = std::array::from_ref(terms);
-        let [sums] = chain::<S, K, 1, T, Nothing>(index * CHAIN * LANES, terms, &Nothing, running);
+        let [sums] =
+            chain::<S, K, 1, T, Nothing, false>(index * CHAIN * LANES, terms, &Nothing, running);
         sums
     }
 }
