@@ -7,13 +7,15 @@
 use super::statistics::{
     LARGEST_MEAN, LARGEST_MEAN_SQUARE, NEAR, SMALLEST_MEAN_SQUARE, per_col, reciprocal,
 };
-use crate::simd::{FOUR, Quad, Simd};
+use crate::simd::{FOUR, LANES, Quad, Simd};
 
 /// One f64 per row.
 ///
 /// # Safety
-/// Every function needs the instruction set of the vectors.
+/// Every function needs the instruction set of the vectors, and stores need elements of any alignment.
 pub(crate) trait RowLanes: Copy {
+    /// How many rows.
+    const ROWS: usize;
     /// One f32 per row.
     type Rounded: Copy;
 
@@ -26,6 +28,8 @@ pub(crate) trait RowLanes: Copy {
     /// Rounded to f32, to nearest even.
     unsafe fn round(v: Self) -> Self::Rounded;
     unsafe fn widen(v: Self::Rounded) -> Self;
+    /// Stores [`ROWS`](RowLanes::ROWS) f32, rounded as by [`round`](RowLanes::round).
+    unsafe fn store_rounded(p: *mut f32, v: Self);
     /// Whether `low <= v <= high` in all lanes; false for NaN.
     unsafe fn all_between(v: Self, low: f64, high: f64) -> bool;
     /// Whether non-negative numbers are at most `bound` in all lanes; false for NaN.
@@ -133,6 +137,7 @@ pub(crate) unsafe fn given_in_range<L: RowLanes, const RMS: bool>(mean: L, varia
 }
 
 impl RowLanes for f64 {
+    const ROWS: usize = 1;
     type Rounded = f32;
 
     #[inline(always)]
@@ -164,6 +169,11 @@ impl RowLanes for f64 {
         v.into()
     }
     #[inline(always)]
+    unsafe fn store_rounded(p: *mut f32, v: Self) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { p.write_unaligned(v as f32) }
+    }
+    #[inline(always)]
     unsafe fn all_between(v: Self, low: f64, high: f64) -> bool {
         (low..=high).contains(&v)
     }
@@ -180,6 +190,7 @@ pub(crate) struct Four<S: Simd>(pub(crate) S::F64x4);
 // SAFETY of every block below: the trait's contract.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<S: Simd> RowLanes for Four<S> {
+    const ROWS: usize = FOUR;
     type Rounded = [f32; FOUR];
 
     #[inline(always)]
@@ -205,12 +216,16 @@ impl<S: Simd> RowLanes for Four<S> {
     #[inline(always)]
     unsafe fn round(v: Self) -> Self::Rounded {
         let mut rounded = [0.0; FOUR];
-        unsafe { S::F64x4::store_narrowed(rounded.as_mut_ptr(), v.0) };
+        unsafe { Self::store_rounded(rounded.as_mut_ptr(), v) };
         rounded
     }
     #[inline(always)]
     unsafe fn widen(v: Self::Rounded) -> Self {
         unsafe { Self(S::F64x4::load_widened(v.as_ptr())) }
+    }
+    #[inline(always)]
+    unsafe fn store_rounded(p: *mut f32, v: Self) {
+        unsafe { S::F64x4::store_narrowed(p, v.0) }
     }
     #[inline(always)]
     unsafe fn all_between(v: Self, low: f64, high: f64) -> bool {
@@ -229,6 +244,7 @@ pub(crate) struct Sixteen<S: Simd>(pub(crate) S::F64x16);
 // SAFETY of every block below: the trait's contract.
 #[allow(clippy::undocumented_unsafe_blocks)]
 impl<S: Simd> RowLanes for Sixteen<S> {
+    const ROWS: usize = LANES;
     type Rounded = S::F32x16;
 
     #[inline(always)]
@@ -258,6 +274,10 @@ impl<S: Simd> RowLanes for Sixteen<S> {
     #[inline(always)]
     unsafe fn widen(v: S::F32x16) -> Self {
         unsafe { Self(S::widen(v)) }
+    }
+    #[inline(always)]
+    unsafe fn store_rounded(p: *mut f32, v: Self) {
+        unsafe { S::store(p, Self::round(v)) }
     }
     #[inline(always)]
     unsafe fn all_between(v: Self, low: f64, high: f64) -> bool {

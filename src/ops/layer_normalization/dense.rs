@@ -16,7 +16,6 @@ use super::short_forward::prefetch;
 use super::types::KernelTypes;
 use crate::primitive::normalization::Flags;
 use crate::rows::row_lanes::{Four, Normalizers, RowLanes, per_col_of, variance_about};
-use crate::rows::statistics::Statistics;
 use crate::simd::{
     Bf16, Element, F16, F32, FOUR, Full, LANES, Level, Quad, Simd, entry_points, lane_sums, map,
     unroll, zeroed,
@@ -327,22 +326,11 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 mean_of_terms::<Four<S>, Dst>(Four(S::F64x4::sums(sums.terms)), about, cols)
             };
             let (variance, trusted) = variance_about::<Four<S>, RMS>(mean_square, mean, about);
-            let found = GroupStatistics::<S> { mean, variance };
-            if trusted && job.writes_statistics() && job.stat_rows.step() == Some(1) {
-                let at = job.stat_rows.offset(row);
-                if !RMS {
-                    S::F64x4::store_narrowed(job.mean.add(at), mean.0);
-                }
-                S::F64x4::store_narrowed(job.variance.add(at), variance.0);
-            } else if trusted && job.writes_statistics() {
-                let (mut means, mut variances): ([f64; ROWS], [f64; ROWS]) = zeroed();
-                S::F64x4::store(means.as_mut_ptr(), mean.0);
-                S::F64x4::store(variances.as_mut_ptr(), variance.0);
-                for r in 0..ROWS {
-                    job.write(row + r, &Statistics { mean: means[r], variance: variances[r] });
-                }
+            if !trusted {
+                return None;
             }
-            trusted.then_some(found)
+            job.write_rows::<Four<S>, RMS>(row, mean, variance);
+            Some(GroupStatistics { mean, variance })
         }
     }
 

@@ -2,9 +2,10 @@
 //! for several rows at once.
 
 use super::schedule::{LongRows, Pipelining, SHORTEST_STRETCH};
+use crate::rows::row_lanes::RowLanes;
 use crate::rows::statistics::{Statistics, mean_in_range, reciprocal, variance_is_usable};
 use crate::rows::{CHAIN_ROWS, ColumnSums, Schedule, Staged};
-use crate::simd::{Cache, Factors, FusedPostOps, LANES, LaneSums, read_scalar};
+use crate::simd::{Cache, Factors, FusedPostOps, LANES, LaneSums, read_scalar, zeroed};
 use crate::tensor::{DataType, RowMap};
 
 /// Where the statistics come from, and whether they are outputs.
@@ -175,6 +176,40 @@ impl<'a> Forward<'a> {
             }
             // Out-of-range values become +Inf.
             self.variance.add(at).write_unaligned(statistics.variance as f32);
+        }
+    }
+
+    /// Stores the statistics of the rows from `first` if they are outputs.
+    ///
+    /// # Safety
+    /// The rows exist, no other thread writes them, and as [`RowLanes`].
+    #[inline(always)]
+    pub(super) unsafe fn write_rows<L: RowLanes, const RMS: bool>(
+        &self,
+        first: usize,
+        mean: L,
+        variance: L,
+    ) {
+        if !self.writes_statistics() {
+            return;
+        }
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let at = self.stat_rows.offset(first);
+            if self.stat_rows.step() == Some(1) {
+                if !RMS {
+                    L::store_rounded(self.mean.add(at), mean);
+                }
+                L::store_rounded(self.variance.add(at), variance);
+                return;
+            }
+            let mut rounded: [[f32; ROWS_AT_ONCE]; 2] = zeroed();
+            L::store_rounded(rounded[0].as_mut_ptr(), mean);
+            L::store_rounded(rounded[1].as_mut_ptr(), variance);
+            for r in 0..L::ROWS {
+                let [mean, variance] = [rounded[0][r].into(), rounded[1][r].into()];
+                self.write(first + r, &Statistics { mean, variance });
+            }
         }
     }
 }

@@ -12,7 +12,6 @@ use super::row::{
 };
 use super::types::KernelTypes;
 use crate::rows::row_lanes::{Normalizers, RowLanes, Sixteen, per_col_of, variance_about};
-use crate::rows::statistics::Statistics;
 use crate::simd::{
     Bf16, Byte, Element, F16, F32, GROUP, HalfAsF32, LANES, LaneSums, Level, Simd, each_row,
     entry_points, lane_sums, unroll, zeroed,
@@ -259,20 +258,7 @@ unsafe fn statistics_of<S: Simd, const RMS: bool>(
             S::store(scalars.high.as_mut_ptr(), high);
             S::store(scalars.low.as_mut_ptr(), low);
         }
-        if job.writes_statistics() && job.stat_rows.step() == Some(1) {
-            let at = job.stat_rows.offset(first);
-            if !RMS {
-                S::store(job.mean.add(at), Sixteen::round(mean));
-            }
-            S::store(job.variance.add(at), Sixteen::round(variance));
-        } else if job.writes_statistics() {
-            let (mut means, mut variances): ([f64; ROWS_AT_ONCE], [f64; ROWS_AT_ONCE]) = zeroed();
-            S::wide_store(means.as_mut_ptr(), mean.0);
-            S::wide_store(variances.as_mut_ptr(), variance.0);
-            for r in 0..ROWS_AT_ONCE {
-                job.write(first + r, &Statistics { mean: means[r], variance: variances[r] });
-            }
-        }
+        job.write_rows::<Sixteen<S>, RMS>(first, mean, variance);
         true
     }
 }
