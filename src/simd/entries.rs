@@ -95,14 +95,3 @@ macro_rules! entry_points {
     };
 }
 pub(crate) use entry_points;
-
-/// Makes the function that calls this begin at a cache line, so that the places of its loops in cache lines do not depend on
-/// other code.
-#[inline(always)]
-pub(crate) fn begins_at_line() {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: no instruction. The directive aligns the function's section, and pads by at most one byte here.
-    unsafe {
-        std::arch::asm!(".p2align 6, , 1", options(nomem, nostack, preserves_flags));
-    }
-}

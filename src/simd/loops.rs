@@ -455,23 +455,6 @@ pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
     }
 }
 
-/// An address whose origin the optimizer does not know, so that it does not keep other addresses up to date with it.
-#[allow(clippy::pointers_in_nomem_asm_block, reason = "nothing is read or written through it")]
-#[inline(always)]
-pub(crate) fn opaque(p: *const u8) -> *const u8 {
-    #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
-    {
-        let mut p = p;
-        // SAFETY: no instruction.
-        unsafe {
-            std::arch::asm!("/* {} */", inout(reg) p, options(nomem, nostack, preserves_flags));
-        }
-        p
-    }
-    #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
-    p
-}
-
 /// The [`Map`] that converts elements of a type to f32.
 pub(crate) struct Widened<E> {
     pub(crate) element: E,

@@ -20,6 +20,7 @@ mod element;
 mod entries;
 mod fenv;
 mod fused;
+mod hints;
 mod lane_sums;
 pub(crate) mod lanes;
 mod levels;
@@ -43,15 +44,14 @@ mod with_post_ops;
 
 pub(crate) use byte::Byte;
 pub(crate) use element::{Bf16, Bf16InTurn, Element, F16, F32, HalfAsF32};
-pub(crate) use entries::begins_at_line;
 pub(crate) use entries::entry_points;
 pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use fused::{Factors, FusedOp, FusedPostOps};
+pub(crate) use hints::{begins_at_line, opaque};
 pub(crate) use lane_sums::{LaneSums, STORED, each_row, rows_at_once};
 pub(crate) use levels::{Level, converts_bf16};
 pub(crate) use loops::{
     BLOCK, CHAIN, GROUP, Map, Widened, add_wide, fold, fold_beside, lane_sums, map, map_and_fold,
-    opaque,
 };
 pub(crate) use quad::{FOUR, Quad};
 pub(crate) use runtime::Runtime;

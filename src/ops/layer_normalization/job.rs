@@ -195,8 +195,8 @@ impl<'a> Forward<'a> {
         }
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let at = self.stat_rows.offset(first);
             if self.stat_rows.step() == Some(1) {
+                let at = self.stat_rows.offset(first);
                 if !RMS {
                     L::store_rounded(self.mean.add(at), mean);
                 }

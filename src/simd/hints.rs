@@ -1,0 +1,29 @@
+//! What the compiler and the assembler are told. Nothing here changes a result.
+
+/// Makes the function that calls this begin at a cache line, so that the places of its loops in cache lines do not depend on
+/// other code.
+#[inline(always)]
+pub(crate) fn begins_at_line() {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: no instruction. The directive aligns the function's section, and pads by at most one byte here.
+    unsafe {
+        std::arch::asm!(".p2align 6, , 1", options(nomem, nostack, preserves_flags));
+    }
+}
+
+/// An address whose origin the optimizer does not know, so that it does not keep other addresses up to date with it.
+#[allow(clippy::pointers_in_nomem_asm_block, reason = "nothing is read or written through it")]
+#[inline(always)]
+pub(crate) fn opaque(p: *const u8) -> *const u8 {
+    #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+    {
+        let mut p = p;
+        // SAFETY: no instruction.
+        unsafe {
+            std::arch::asm!("/* {} */", inout(reg) p, options(nomem, nostack, preserves_flags));
+        }
+        p
+    }
+    #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
+    p
+}
