@@ -33,7 +33,7 @@ macro_rules! entry_points {
                 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
                 #[inline(never)]
                 pub(super) unsafe fn entry_avx512<$($ty: $bound,)* $($(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
-                    $crate::simd::begins_at_line();
+                    $crate::simd::hints::begins_at_line();
                     // SAFETY: guaranteed by the caller.
                     unsafe { $kernel::<$crate::simd::avx512::Avx512, $($ty,)* $($($cn),*)?>($($arg),*) }
                 }
@@ -46,7 +46,6 @@ macro_rules! entry_points {
                 #[target_feature(enable = "avx2,fma,f16c")]
                 #[inline(never)]
                 pub(super) unsafe fn entry_avx2<$($ty: $bound,)* $($(const $cn: $ct),*)?>($($arg: $argty),*) -> $ret {
-                    $crate::simd::begins_at_line();
                     // SAFETY: guaranteed by the caller.
                     unsafe { $kernel::<$crate::simd::avx2::Avx2, $($ty,)* $($($cn),*)?>($($arg),*) }
                 }

@@ -20,7 +20,7 @@ mod element;
 mod entries;
 mod fenv;
 mod fused;
-mod hints;
+pub(crate) mod hints;
 mod lane_sums;
 pub(crate) mod lanes;
 mod levels;
@@ -47,7 +47,7 @@ pub(crate) use element::{Bf16, Bf16InTurn, Element, F16, F32, HalfAsF32};
 pub(crate) use entries::entry_points;
 pub(crate) use fenv::DefaultEnvironment;
 pub(crate) use fused::{Factors, FusedOp, FusedPostOps};
-pub(crate) use hints::{begins_at_line, opaque};
+pub(crate) use hints::opaque;
 pub(crate) use lane_sums::{LaneSums, STORED, each_row, rows_at_once};
 pub(crate) use levels::{Level, converts_bf16};
 pub(crate) use loops::{
