@@ -6,7 +6,7 @@
 #[inline(always)]
 pub(crate) fn begins_at_line() {
     #[cfg(not(miri))]
-    // SAFETY: no instruction. The directive aligns the function's section, and pads by at most one byte here.
+    // SAFETY: at most a nop. The directive aligns the section, in which the function is alone.
     unsafe {
         std::arch::asm!(".p2align 6, , 1", options(nomem, nostack, preserves_flags));
     }

@@ -253,7 +253,7 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
 }
 
 /// One chain of each of `R` folds: four vectors. `op` follows the folds vector by vector, or after the whole chain if
-/// it is unrolled by as many vectors. `LONG` rows are summed in order if that is better for the fold.
+/// it is unrolled by as many vectors. If `ORDERED`, the folds that are faster in order are kept so.
 ///
 /// # Safety
 /// The four vectors from `i` on exist, and the CPU supports the instruction set of `S`.
@@ -264,7 +264,7 @@ unsafe fn chain<
     const R: usize,
     T: Fold<S, K>,
     M: Map<S>,
-    const LONG: bool,
+    const ORDERED: bool,
 >(
     i: usize,
     terms: &[T; R],
@@ -289,7 +289,7 @@ unsafe fn chain<
                 op.apply(at, Full);
             }
         }
-        if const { LONG && T::IN_ORDER } {
+        if const { ORDERED && T::IN_ORDER } {
             unroll!(r in R, {
                 unroll!(k in K, {
                     chains[r].products[k] = S::in_order(chains[r].products[k]);

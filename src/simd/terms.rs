@@ -8,12 +8,13 @@ pub(crate) trait Fold<S: Simd, const K: usize> {
     const TERM: Term = Term::None;
     /// Whether a term takes so many instructions that the loop over chains is not unrolled.
     const LONG: bool = false;
-    /// Whether the chains of long rows are computed in order. The compiler may begin with the last one, whose loads come last, and may
-    /// even load it first, which hardware prefetchers follow worse. On a Zen 4, RMS in f32 took up to 1.2 times as long
-    /// backward from memory; forward with 16 bits, 1.0 to 1.05 times anywhere, in one case 1.25. On a Zen 5, LayerNorm in
-    /// f32 took up to 1.1 times as long, forward and backward. The order costs other sums up to 5 per cent, and RMS in f32
-    /// forward up to 7 from a shared cache on a Zen 5, where it gained up to 4 from memory on a Zen 4. It costs short rows of
-    /// 128 f32 backward 3 to 4 per cent from memory.
+    /// Whether the chains of long rows are computed in order. The compiler may begin with the last one, whose loads
+    /// come last, and may even load it first, which hardware prefetchers follow worse. On a Zen 4, RMS in f32 took up
+    /// to 1.2 times as long backward from memory; forward with 16 bits, 1.0 to 1.05 times anywhere, in one case 1.25.
+    /// On a Zen 5, LayerNorm in f32 took up to 1.1 times as long, forward and backward. The order costs other sums up
+    /// to 5 per cent, and RMS in f32 forward up to 7 from a shared cache on a Zen 5, where it gained up to 4 from
+    /// memory on a Zen 4. It would cost rows of 128 f32 backward 3 to 4 per cent from memory; other rows of up to
+    /// [`GROUP`](super::GROUP) columns are as fast without it.
     const IN_ORDER: bool = false;
 
     /// Called before the terms of a group, whose elements are `i` to `i + n - 1`.

@@ -197,11 +197,13 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         if const { PARAMS & ADD == 0 } { std::ptr::null() } else { self.job.added(row) }
     }
 
-    /// Whether rows of src are prefetched while other rows are summed, and other inputs while they are stored. Loading bf16
-    /// takes more instructions: from memory on a Zen 5, long rows of it then took up to 1.1 times as long.
+    /// Whether rows of src are prefetched while other rows are summed, and other inputs while they are stored. With
+    /// constant statistics, nothing is summed. Loading bf16 takes more instructions: from memory on a Zen 5, long rows
+    /// of it then took up to 1.1 times as long.
     #[inline(always)]
     fn splits_prefetch<S: Simd>(&self) -> bool {
-        (const { S::MANY_REGISTERS && !Src::PAIRED }) && self.job.splits_prefetch
+        (const { S::MANY_REGISTERS && !Src::PAIRED && MODE & GLOBAL == 0 })
+            && self.job.splits_prefetch
     }
 
     /// The first sweep over a row.
@@ -261,7 +263,8 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         streams
     }
 
-    /// The second sweep over a tile, with non-temporal stores. Prefetches the rows from `next`.
+    /// The second sweep over a tile, with non-temporal stores. Prefetches what the rows from `next` read, unless it was
+    /// prefetched before.
     #[inline(always)]
     unsafe fn write_non_temporal<S: Simd>(&self, rows: [Row; TILE], next: usize) {
         unsafe {

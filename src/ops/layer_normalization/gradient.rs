@@ -299,10 +299,10 @@ impl<
     }
 }
 
-/// [`Gradient`] with non-temporal stores. Prefetches the next rows.
+/// [`Gradient`] with non-temporal stores. Prefetches other rows.
 pub(super) struct Stream<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
     pub(super) gradient: Gradient<'a, Src, Dd, Ds, MODE, PARAMS, TILE>,
-    /// The next rows of src, diff_dst and the added gradient, which need not exist.
+    /// Rows of src, diff_dst and the added gradient to prefetch, which need not exist.
     pub(super) next: [[*const u8; 3]; TILE],
     /// The cache to prefetch them into.
     pub(super) cache: Cache,
@@ -352,7 +352,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         }
     }
 
-    /// Prefetches a vector of the next rows, if `SECOND` into the second-level cache.
+    /// Prefetches a vector of the other rows, if `SECOND` into the second-level cache.
     ///
     /// # Safety
     /// The CPU supports the instruction set of `S`.

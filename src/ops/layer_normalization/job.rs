@@ -190,6 +190,7 @@ impl<'a> Forward<'a> {
         mean: L,
         variance: L,
     ) {
+        const { assert!(L::ROWS <= ROWS_AT_ONCE) };
         if !self.writes_statistics() {
             return;
         }

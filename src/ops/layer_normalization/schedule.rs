@@ -122,11 +122,11 @@ const MOST_ROWS_AHEAD: usize = 8 * CHAIN_ROWS;
 /// The same with a small first-level cache. Rows of a cache line are left to the hardware there.
 const ROWS_AHEAD_SMALL_FIRST: usize = 2 * CHAIN_ROWS;
 /// The smallest total size of the tensors, in bytes, for which src is prefetched while backward sums other rows, and the
-/// other inputs while it stores them; first of RMS, then of LayerNorm, which computes more in the meantime. That spreads the
-/// reads evenly over both sweeps: from memory on a Zen 5, f32 and f16 took 0.75 to 1.0 of the time. From a shared cache, RMS
-/// took up to 1.09 times as long.
-const RMS_GRADIENT_BYTES_SPLIT: usize = 32 << 20;
+/// other inputs while it stores them. That spreads the reads evenly over both sweeps: from memory on a Zen 5, f32 and f16
+/// took 0.75 to 1.0 of the time.
 const GRADIENT_BYTES_SPLIT: usize = 24 << 20;
+/// The same for RMS, which computes less in the meantime. From a shared cache, it took up to 1.09 times as long.
+const RMS_GRADIENT_BYTES_SPLIT: usize = 32 << 20;
 
 /// What kernels of long rows do.
 #[derive(Clone, Copy)]
@@ -291,8 +291,8 @@ impl LongRows {
         self.cache(self.gradient_into_second, bytes)
     }
 
-    /// Whether rows of src are prefetched while backward sums other rows, and the other inputs while it stores them, if all
-    /// tensors together have `bytes` bytes.
+    /// Whether rows of src are prefetched while backward sums other rows, and the other inputs while it stores them, if
+    /// all tensors together have `bytes` bytes.
     pub(super) fn gradient_splits_prefetch(&self, bytes: usize) -> bool {
         let fewest = if self.rms { RMS_GRADIENT_BYTES_SPLIT } else { GRADIENT_BYTES_SPLIT };
         self.gradient_splits_prefetch && bytes >= fewest

@@ -7,6 +7,8 @@ use std::array::from_fn;
 /// The results of the rules for 16 rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Results {
+    /// The stored means.
+    mean: [u32; LANES],
     variance: [u64; LANES],
     high: [u32; LANES],
     low: [u32; LANES],
@@ -91,8 +93,18 @@ unsafe fn compute<S: Simd, const RMS: bool>(rows: &Rows, out: &mut [Results; 3])
             store(2, row, &[variance], rounded.each_ref().map(std::slice::from_ref));
             all_trusted[2] = from_fn(|k| all_trusted[2][k] && trusted[k]);
         }
-        for (out, trusted) in out.iter_mut().zip(all_trusted) {
+        let mut means = [[0.0_f32; LANES]; 3];
+        Sixteen::<S>::store_rounded(means[0].as_mut_ptr(), load(1));
+        for first in (0..LANES).step_by(FOUR) {
+            let mean = Four::<S>(S::F64x4::load(rows.mean.as_ptr().add(first)));
+            Four::<S>::store_rounded(means[1].as_mut_ptr().add(first), mean);
+        }
+        for (mean, stored) in rows.mean.into_iter().zip(&mut means[2]) {
+            f64::store_rounded(stored, mean);
+        }
+        for ((out, trusted), means) in out.iter_mut().zip(all_trusted).zip(means) {
             out.trusted = trusted;
+            out.mean = means.map(f32::to_bits);
         }
     }
 }
