@@ -7,7 +7,9 @@ mod bf16;
 mod f16;
 mod lanes;
 
-use lanes::{EVEN, ODD, every_second, first, first_wide, low_bits};
+use lanes::{
+    EVEN, ODD, every_second, first, first_wide, load_first_halves, low_bits, store_first_halves,
+};
 
 /// AVX2, FMA and F16C.
 #[derive(Clone, Copy)]
@@ -118,6 +120,16 @@ impl Simd for Avx2 {
             _mm_storeu_si128(p.cast(), v.0);
             _mm_storeu_si128(p.add(8).cast(), v.1);
         }
+    }
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn load_half_n(p: *const u16, n: usize) -> Self::U16x16 {
+        unsafe { load_first_halves(p, n) }
+    }
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn store_half_n(p: *mut u16, v: Self::U16x16, n: usize) {
+        unsafe { store_first_halves(p, v, n) }
     }
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]

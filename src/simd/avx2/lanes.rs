@@ -25,6 +25,61 @@ pub(super) fn first_wide(n: usize) -> [__m256i; 4] {
     ]
 }
 
+/// The first `n` lanes of 16 bits, 1 to 15, as two registers; the others are zero. Copied to the stack first, they would
+/// be loaded from there only after the stores have left the pipeline, and a call of `memcpy` may change every vector
+/// register.
+///
+/// # Safety
+/// The lanes exist. The address need not be aligned.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) unsafe fn load_first_halves(p: *const u16, n: usize) -> (__m128i, __m128i) {
+    let pairs = n / 2;
+    let indices = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    let mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(pairs as i32), indices);
+    // SAFETY: guaranteed by the caller; the mask keeps to pairs that exist.
+    let (pairs, last) =
+        unsafe { (_mm256_maskload_epi32(p.cast(), mask), p.add(n - 1).read_unaligned()) };
+    #[rustfmt::skip]
+    let indices = _mm256_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    // Of an even number, the last one is there already.
+    let is_last = _mm256_cmpeq_epi16(indices, _mm256_set1_epi16((n - 1) as i16));
+    let lanes = _mm256_blendv_epi8(pairs, _mm256_set1_epi16(last as i16), is_last);
+    (_mm256_castsi256_si128(lanes), _mm256_extracti128_si256::<1>(lanes))
+}
+
+/// Stores the first `n` lanes of 16 bits, 1 to 15, in up to four pieces.
+///
+/// # Safety
+/// There is room for them. The address need not be aligned.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) unsafe fn store_first_halves(
+    mut p: *mut u16,
+    (low, high): (__m128i, __m128i),
+    n: usize,
+) {
+    let mut rest = low;
+    // SAFETY: guaranteed by the caller; the pieces have `n` lanes together.
+    unsafe {
+        if n & 8 != 0 {
+            _mm_storeu_si128(p.cast(), low);
+            (p, rest) = (p.add(8), high);
+        }
+        if n & 4 != 0 {
+            _mm_storel_epi64(p.cast(), rest);
+            (p, rest) = (p.add(4), _mm_unpackhi_epi64(rest, rest));
+        }
+        if n & 2 != 0 {
+            p.cast::<i32>().write_unaligned(_mm_cvtsi128_si32(rest));
+            (p, rest) = (p.add(2), _mm_srli_epi64::<32>(rest));
+        }
+        if n & 1 != 0 {
+            p.write_unaligned(_mm_extract_epi16::<0>(rest) as u16);
+        }
+    }
+}
+
 /// The lanes 0 and 2, or 1 and 3, of four of each operand.
 pub(super) const EVEN: i32 = 0b10_00_10_00;
 pub(super) const ODD: i32 = 0b11_01_11_01;
