@@ -4,6 +4,7 @@ use super::{Bf16Rounding, LANES, Level, Simd, operations, unroll};
 use std::arch::x86_64::*;
 
 mod bf16;
+mod bytes;
 mod f16;
 mod lanes;
 
@@ -198,35 +199,22 @@ impl Simd for Avx2 {
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn load_bytes(p: *const u8, flip: u8, bias: f32) -> Self::F32x16 {
-        unsafe {
-            let bytes = _mm_loadu_si128(p.cast());
-            let high = _mm_unpackhi_epi64(bytes, bytes);
-            // The lowest bits of numbers from 2^23 count ones.
-            let ones = _mm256_set1_epi32(0x4b00_0000 | i32::from(flip));
-            let less = _mm256_set1_ps(8_388_608.0 + bias);
-            let low = _mm256_xor_si256(_mm256_cvtepu8_epi32(bytes), ones);
-            let high = _mm256_xor_si256(_mm256_cvtepu8_epi32(high), ones);
-            (
-                _mm256_sub_ps(_mm256_castsi256_ps(low), less),
-                _mm256_sub_ps(_mm256_castsi256_ps(high), less),
-            )
-        }
+        unsafe { bytes::widened(_mm_loadu_si128(p.cast()), flip, bias) }
+    }
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn load_bytes_n(p: *const u8, flip: u8, bias: f32, n: usize) -> Self::F32x16 {
+        unsafe { bytes::widened(bytes::load_first(p, n), flip, bias) }
     }
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn store_bytes(p: *mut u8, v: Self::F32x16) {
-        unsafe {
-            // NaN becomes 0x80000000.
-            let byte = _mm256_set1_epi32(0xff);
-            let low = _mm256_and_si256(_mm256_cvtps_epi32(v.0), byte);
-            let high = _mm256_and_si256(_mm256_cvtps_epi32(v.1), byte);
-            // The pack interleaves the 128-bit halves; the permutation puts them in order.
-            let packed = _mm256_packus_epi32(low, high);
-            let ordered = _mm256_permute4x64_epi64::<0b11_01_10_00>(packed);
-            let (low, high) =
-                (_mm256_castsi256_si128(ordered), _mm256_extracti128_si256::<1>(ordered));
-            _mm_storeu_si128(p.cast(), _mm_packus_epi16(low, high));
-        }
+        unsafe { _mm_storeu_si128(p.cast(), bytes::rounded(v)) }
+    }
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn store_bytes_n(p: *mut u8, v: Self::F32x16, n: usize) {
+        unsafe { bytes::store_first(p, bytes::rounded(v), n) }
     }
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
