@@ -311,43 +311,54 @@ pub(super) struct Stream<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
 impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8> Map<S>
     for Stream<'_, Src, Dd, Ds, MODE, PARAMS>
 {
-    // Not two vectors of bf16: half a cache line of each row at a time, stores and prefetches alternate more often. From
-    // memory on a Zen 5, bf16 took 0.8 to 0.95 of the time.
-    const UNROLL: usize = 1;
+    // Without AVX-512, non-temporal stores of 16 bits need two vectors to fill a cache line before the other row's begin:
+    // from memory on a Zen 3, one by one, rows of 4 KiB took up to 2 times as long. With AVX-512, two vectors of bf16 make
+    // stores and prefetches alternate less often: from memory on a Zen 5, one by one took 0.8 to 0.95 of the time.
+    const UNROLL: usize = if S::MANY_REGISTERS || !Ds::HALF { 1 } else { 2 };
 
     #[inline(always)]
     unsafe fn apply<W: Width>(&self, i: usize, width: W) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             if const { W::FULL } {
-                self.vector::<S>(i);
+                self.vectors::<S, 1>(i);
             } else {
                 Map::<S>::apply(&self.gradient, i, width);
             }
         }
+    }
+
+    #[inline(always)]
+    unsafe fn turn(&self, i: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { self.vectors::<S, 2>(i) }
     }
 }
 
 impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     Stream<'_, Src, Dd, Ds, MODE, PARAMS>
 {
-    /// Stores a whole vector of each row at element `i`. Prefetches once per vector even if two of them share a cache line:
-    /// with one prefetch per line, bf16 took 1.15 times as long from memory on a Zen 4.
+    /// Stores `N` vectors of each row from element `i` on. Prefetches once per vector even if two of them share a cache
+    /// line: with one prefetch per line, bf16 took 1.15 times as long from memory on a Zen 4.
     ///
     /// # Safety
     /// They exist, and the CPU supports the instruction set of `S`.
     #[inline(always)]
-    unsafe fn vector<S: Simd>(&self, i: usize) {
+    unsafe fn vectors<S: Simd, const N: usize>(&self, i: usize) {
         let Gradient { types, rows, .. } = &self.gradient;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            match self.cache {
-                Cache::Second if const { S::MANY_REGISTERS } => self.prefetch::<S, true>(i),
-                _ => self.prefetch::<S, false>(i),
-            }
-            let outs = self.gradient.at::<S, Full>(i, Full);
+            unroll!(n in N, {
+                match self.cache {
+                    Cache::Second if const { S::MANY_REGISTERS } => {
+                        self.prefetch::<S, true>(i + n * LANES);
+                    }
+                    _ => self.prefetch::<S, false>(i + n * LANES),
+                }
+            });
+            let outs = self.gradient.vectors::<S, N>(i);
             unroll!(r in TILE, {
-                types.diff_src.stream_all::<S, 1>(rows[r].diff_src, i, &[outs[r]]);
+                types.diff_src.stream_all::<S, N>(rows[r].diff_src, i, &outs[r]);
             });
         }
     }

@@ -108,6 +108,13 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                     i += 2 * LANES;
                 }
             }
+            if const { !S::MANY_REGISTERS && STREAMS && Ds::HALF } {
+                // Whole cache lines of each row, as in `Stream`; the number of vectors is even.
+                while i < cols {
+                    self.store_columns::<S, 2, STREAMS>(rows, i);
+                    i += 2 * LANES;
+                }
+            }
             while i + LANES <= cols {
                 self.store_columns::<S, 1, STREAMS>(rows, i);
                 i += LANES;
