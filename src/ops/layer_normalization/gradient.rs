@@ -348,14 +348,13 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         let Gradient { types, rows, .. } = &self.gradient;
         // SAFETY: guaranteed by the caller.
         unsafe {
-            unroll!(n in N, {
-                match self.cache {
-                    Cache::Second if const { S::MANY_REGISTERS } => {
-                        self.prefetch::<S, true>(i + n * LANES);
-                    }
-                    _ => self.prefetch::<S, false>(i + n * LANES),
-                }
-            });
+            match self.cache {
+                Cache::Second if const { S::MANY_REGISTERS } => self.prefetch::<S, true>(i),
+                _ => self.prefetch::<S, false>(i),
+            }
+            if const { N == 2 && !(Src::HALF && Dd::HALF) } {
+                self.prefetch::<S, false>(i + LANES);
+            }
             let outs = self.gradient.vectors::<S, N>(i);
             unroll!(r in TILE, {
                 types.diff_src.stream_all::<S, N>(rows[r].diff_src, i, &outs[r]);

@@ -341,7 +341,7 @@ impl LongRows {
         Schedule::streams_bytes(bytes, 1)
             && (diff_dst != stores && added != stores)
             && [src, diff_dst, added].into_iter().all(is_apart)
-            && (self.many_registers || is_apart(scale))
+            && (self.many_registers || self.halves || is_apart(scale))
     }
 
     /// Whether the next row is prefetched while one is stored non-temporally, rather than while one is summed. The sums of
