@@ -57,6 +57,20 @@ impl Simd for Avx2 {
     }
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn in_order(mut v: Self::F32x16) -> Self::F32x16 {
+        // SAFETY: no instruction.
+        unsafe {
+            std::arch::asm!(
+                "/* {} {} */",
+                inout(ymm_reg) v.0,
+                inout(ymm_reg) v.1,
+                options(nomem, nostack, preserves_flags),
+            );
+        }
+        v
+    }
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn load(p: *const f32) -> Self::F32x16 {
         unsafe { (_mm256_loadu_ps(p), _mm256_loadu_ps(p.add(8))) }
     }
@@ -136,8 +150,7 @@ impl Simd for Avx2 {
     #[target_feature(enable = "avx2,fma,f16c")]
     unsafe fn stream_half(p: *mut u16, v: Self::U16x16) {
         unsafe {
-            _mm_stream_si128(p.cast(), v.0);
-            _mm_stream_si128(p.add(8).cast(), v.1);
+            _mm256_stream_si256(p.cast(), _mm256_set_m128i(v.1, v.0));
         }
     }
     #[inline(always)]

@@ -151,8 +151,8 @@ pub(crate) trait Simd: Copy + 'static {
     const MANY_REGISTERS: bool = Self::LEVEL.has_many_registers();
 
     unsafe fn splat(x: f32) -> Self::F32x16;
-    /// The vector itself. The compiler does not move the loads that it depends on behind later ones, nor, with
-    /// AVX-512, its computation.
+    /// The vector itself. The compiler does not move the loads that it depends on behind later ones, nor, on x86-64, its
+    /// computation.
     #[inline(always)]
     unsafe fn in_order(v: Self::F32x16) -> Self::F32x16 {
         compiler_fence(Ordering::SeqCst);

@@ -338,15 +338,15 @@ impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARA
 impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     Stream<'_, Src, Dd, Ds, MODE, PARAMS>
 {
-    /// Stores `N` vectors of each row from element `i` on. Prefetches once per vector even if two of them share a cache
-    /// line: with one prefetch per line, bf16 took 1.15 times as long from memory on a Zen 4.
+    /// Stores `N` whole vectors of each row from element `i` on: one or two. One vector is prefetched even if two of them
+    /// share a cache line: with one prefetch per line, bf16 took 1.15 times as long from memory on a Zen 4.
     ///
     /// # Safety
     /// They exist, and the CPU supports the instruction set of `S`.
     #[inline(always)]
     unsafe fn vectors<S: Simd, const N: usize>(&self, i: usize) {
         let Gradient { types, rows, .. } = &self.gradient;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: guaranteed by the caller; vectors are numbers.
         unsafe {
             match self.cache {
                 Cache::Second if const { S::MANY_REGISTERS } => self.prefetch::<S, true>(i),
@@ -355,7 +355,15 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             if const { N == 2 && !(Src::HALF && Dd::HALF) } {
                 self.prefetch::<S, false>(i + LANES);
             }
-            let outs = self.gradient.vectors::<S, N>(i);
+            let mut outs: [[S::F32x16; N]; TILE] = zeroed();
+            unroll!(k in N, {
+                let vectors = self.gradient.at::<S, Full>(i + k * LANES, Full);
+                unroll!(r in TILE, {
+                    // With both column sums, there are too few registers for two vectors of each row at once.
+                    let last = const { N == 1 || PARAMS & SUM_SHIFT == 0 } || k != 0;
+                    outs[r][k] = if last { vectors[r] } else { S::in_order(vectors[r]) };
+                });
+            });
             unroll!(r in TILE, {
                 types.diff_src.stream_all::<S, N>(rows[r].diff_src, i, &outs[r]);
             });
