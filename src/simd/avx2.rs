@@ -141,8 +141,7 @@ impl Simd for Avx2 {
     unsafe fn load_half_n(p: *const u16, n: usize) -> Self::U16x16 {
         unsafe { load_first_halves(p, n) }
     }
-    #[inline]
-    #[target_feature(enable = "avx2,fma,f16c")]
+    #[inline(always)]
     unsafe fn store_half_n(p: *mut u16, v: Self::U16x16, n: usize) {
         unsafe { store_first_halves(p, v, n) }
     }
@@ -224,8 +223,7 @@ impl Simd for Avx2 {
     unsafe fn store_bytes(p: *mut u8, v: Self::F32x16) {
         unsafe { _mm_storeu_si128(p.cast(), bytes::rounded(v)) }
     }
-    #[inline]
-    #[target_feature(enable = "avx2,fma,f16c")]
+    #[inline(always)]
     unsafe fn store_bytes_n(p: *mut u8, v: Self::F32x16, n: usize) {
         unsafe { bytes::store_first(p, bytes::rounded(v), n) }
     }

@@ -311,10 +311,10 @@ pub(super) struct Stream<'a, Src, Dd, Ds, const MODE: u8, const PARAMS: u8> {
 impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8> Map<S>
     for Stream<'_, Src, Dd, Ds, MODE, PARAMS>
 {
-    // Without AVX-512, non-temporal stores of 16 bits need two vectors to fill a cache line before the other row's begin:
-    // from memory on a Zen 3, one by one, rows of 4 KiB took up to 2 times as long. With AVX-512, two vectors of bf16 make
-    // stores and prefetches alternate less often: from memory on a Zen 5, one by one took 0.8 to 0.95 of the time.
-    const UNROLL: usize = if S::MANY_REGISTERS || !Ds::HALF { 1 } else { 2 };
+    // With AVX2, two vectors of 16 bits, so that the stores fill a cache line of one row before those of the other begin:
+    // one by one, rows of whole pages took up to 2 times as long from memory on a Zen 3. With AVX-512, stores of two vectors
+    // of bf16 and prefetches would alternate less often: from memory on a Zen 5, one by one took 0.8 to 0.95 of the time.
+    const UNROLL: usize = if matches!(S::LEVEL, Level::Avx2) && Ds::HALF { 2 } else { 1 };
 
     #[inline(always)]
     unsafe fn apply<W: Width>(&self, i: usize, width: W) {
@@ -338,8 +338,9 @@ impl<S: Simd, Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARA
 impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
     Stream<'_, Src, Dd, Ds, MODE, PARAMS>
 {
-    /// Stores `N` whole vectors of each row from element `i` on: one or two. One vector is prefetched even if two of them
-    /// share a cache line: with one prefetch per line, bf16 took 1.15 times as long from memory on a Zen 4.
+    /// Stores `N` whole vectors of each row from element `i` on: one or two. One vector has prefetches of its own even if the
+    /// next shares its cache line: with one prefetch per line, bf16 took 1.15 times as long from memory on a Zen 4. Two
+    /// vectors of 16 bits are prefetched as one line.
     ///
     /// # Safety
     /// They exist, and the CPU supports the instruction set of `S`.
@@ -359,9 +360,10 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
             unroll!(k in N, {
                 let vectors = self.gradient.at::<S, Full>(i + k * LANES, Full);
                 unroll!(r in TILE, {
-                    // With both column sums, there are too few registers for two vectors of each row at once.
-                    let last = const { N == 1 || PARAMS & SUM_SHIFT == 0 } || k != 0;
-                    outs[r][k] = if last { vectors[r] } else { S::in_order(vectors[r]) };
+                    // With both column sums, there are too few registers for two vectors of each row, so the first one is
+                    // finished before the second begins.
+                    let any_order = const { N == 1 || PARAMS & SUM_SHIFT == 0 } || k != 0;
+                    outs[r][k] = if any_order { vectors[r] } else { S::in_order(vectors[r]) };
                 });
             });
             unroll!(r in TILE, {

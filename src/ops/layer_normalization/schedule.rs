@@ -158,8 +158,8 @@ pub(super) struct LongRows {
     plain_f32: bool,
     /// Whether an element of dst is larger than one of src.
     widens: bool,
-    /// Whether it is smaller, and src is f32.
-    narrows: bool,
+    /// Whether AVX2 kernels round f32 to fewer bits.
+    avx2_narrows: bool,
     /// Whether the statistics are computed, over whole rows that are one block.
     one_sweep: bool,
     /// Bytes of a row of the larger of src and dst, and of both.
@@ -218,7 +218,7 @@ impl LongRows {
             halves,
             plain_f32: plain && (src, dst) == (DataType::F32, DataType::F32),
             widens: dst.size() > src.size(),
-            narrows: src == DataType::F32 && dst.size() < src.size(),
+            avx2_narrows: level == Level::Avx2 && src == DataType::F32 && dst.size() < src.size(),
             one_sweep: whole && cols <= BLOCK,
             longest,
             both: bytes(src).saturating_add(bytes(dst)),
@@ -257,11 +257,12 @@ impl LongRows {
     }
 
     /// Whether the next row is prefetched: if it comes from memory, and in LayerNorm from a shared cache, too. There AVX2
-    /// kernels, with twice as many instructions, have no time for it: on a Zen 3 it cost them 3 to 6 per cent, unless they
-    /// round f32 to fewer bits, which gained 3 to 9.
+    /// kernels, with twice as many instructions, have no time for it: on a Zen 3 it cost them 3 to 6 per cent. Those that
+    /// round f32 to fewer bits gained 3 to 9 per cent by it.
     #[inline]
     pub(super) fn prefetches(&self, schedule: Schedule) -> bool {
-        schedule.streams || (self.many_registers || self.narrows) && !self.rms && !schedule.resident
+        schedule.streams
+            || (self.many_registers || self.avx2_narrows) && !self.rms && !schedule.resident
     }
 
     /// Whether dense RMS rows are prefetched even if dst is not streamed: from a shared cache.
@@ -327,8 +328,7 @@ impl LongRows {
     /// the limit is that of one thread, whatever their number. Loads must not wait for the stores. On a Zen 3 without
     /// AVX-512, backward then took up to six times as long. On a Zen 4 with AVX-512, it took up to 1.4 times as long,
     /// for loads of src and diff_dst from less than 128 bytes behind; if only loads of scale waited, ordinary stores
-    /// were slower still. Where rows have 16 bits, scale is behind the stores only for a part of the row: on the Zen 3,
-    /// ordinary stores took up to 1.2 times as long then.
+    /// were slower still. `scale` is null if no kernel reads it as fast as diff_src is stored.
     pub(super) fn streams_gradient(
         &self,
         bytes: usize,
@@ -342,7 +342,7 @@ impl LongRows {
         Schedule::streams_bytes(bytes, 1)
             && (diff_dst != stores && added != stores)
             && [src, diff_dst, added].into_iter().all(is_apart)
-            && (self.many_registers || self.halves || is_apart(scale))
+            && (self.many_registers || is_apart(scale))
     }
 
     /// Whether the next row is prefetched while one is stored non-temporally, rather than while one is summed. The sums of

@@ -11,7 +11,7 @@ use super::schedule::{LONGEST_CHAIN_AHEAD, LONGEST_CHAINED_STREAMED};
 use super::short_forward::prefetch;
 use crate::rows::CHAIN_ROWS;
 use crate::simd::{
-    Cache, Element, First, Full, LANES, Simd, Width, add_wide, opaque, unroll, zeroed,
+    Cache, Element, First, Full, LANES, Level, Simd, Width, add_wide, opaque, unroll, zeroed,
 };
 use std::hint::black_box;
 
@@ -108,7 +108,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                     i += 2 * LANES;
                 }
             }
-            if const { !S::MANY_REGISTERS && STREAMS && Ds::HALF } {
+            if const { matches!(S::LEVEL, Level::Avx2) && STREAMS && Ds::HALF } {
                 // Whole cache lines of each row, as in `Stream`; the number of vectors is even.
                 while i < cols {
                     self.store_columns::<S, 2, STREAMS>(rows, i);

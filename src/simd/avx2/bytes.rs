@@ -30,9 +30,8 @@ pub(super) fn rounded((low, high): (__m256, __m256)) -> __m128i {
     _mm_packus_epi16(low, high)
 }
 
-/// The first `n` bytes, 0 to 15; the others are zero. It loads up to four pieces. Bytes that are copied to an array first
-/// are loaded from there only when the stores have left the pipeline, and a call of `memcpy` ends the lifetime of every
-/// vector register.
+/// The first `n` bytes, 0 to 15; the others are zero. Loads up to four pieces rather than by `memcpy` to an array, as
+/// [`load_first_halves`](super::lanes::load_first_halves) does.
 ///
 /// # Safety
 /// The bytes exist. The address need not be aligned.
@@ -60,12 +59,12 @@ pub(super) unsafe fn load_first(p: *const u8, n: usize) -> __m128i {
     v
 }
 
-/// Stores the first `n` bytes, 0 to 15, in up to four pieces.
+/// Stores the first `n` bytes, 0 to 15, in up to four pieces. It is too long for the compiler to always inline it on its
+/// own.
 ///
 /// # Safety
-/// There is room for them. The address need not be aligned.
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
+/// There is room for them; the address need not be aligned. The CPU supports AVX2.
+#[inline(always)]
 pub(super) unsafe fn store_first(mut p: *mut u8, mut v: __m128i, n: usize) {
     // SAFETY: guaranteed by the caller; the pieces have `n` bytes together.
     unsafe {

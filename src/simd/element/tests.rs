@@ -1,6 +1,8 @@
 //! The first lanes of each element type, beside memory that must not be touched.
 
-use crate::simd::{Bf16, Byte, Element, F16, F32, First, LANES, Level, Simd, Width, entry_points};
+use crate::simd::{
+    Bf16, Byte, Element, F16, F32, First, LANES, Level, Simd, Width, entry_points, read_scalar,
+};
 use crate::tensor::DataType;
 
 /// Bytes of the largest pages that processors have by default.
@@ -68,7 +70,8 @@ fn copies_the_first<E: Element>(data_type: DataType) {
     let (mut source, mut target) = (Between::new(), Between::new());
     let size = data_type.size();
     for level in Level::available() {
-        let entry = entries::at::<E>(*level).unwrap_or(entries::portable::entry_portable::<E>);
+        let entry =
+            entries::at::<E>(level.of_vectors()).unwrap_or(entries::portable::entry_portable::<E>);
         // Both ends of the page, so that either neighbour would be touched, and odd addresses within.
         for (n, at) in (1..LANES).flat_map(|n| [0, 1, 33, PAGE - n * size].map(|at| (n, at))) {
             source.bytes().fill(UNTOUCHED);
@@ -76,7 +79,7 @@ fn copies_the_first<E: Element>(data_type: DataType) {
             let copied = at..at + n * size;
             for (i, byte) in source.bytes()[copied.clone()].iter_mut().enumerate() {
                 // As f32, bf16 or f16, these are finite numbers.
-                *byte = if i % size == size - 1 { 0x3c } else { (7 * i + 1) as u8 };
+                *byte = if size > 1 && i % size == size - 1 { 0x3c } else { (7 * i + 1) as u8 };
             }
             let mut loaded = [f32::NAN; LANES];
             // SAFETY: the machine has the level, and `n` elements are in the page.
@@ -86,6 +89,11 @@ fn copies_the_first<E: Element>(data_type: DataType) {
             }
             let name = format!("{n} of {data_type:?} at {at}, {}", level.name());
             assert!(loaded[n..].iter().all(|x| x.to_bits() == 0), "{name}");
+            for (i, x) in loaded[..n].iter().enumerate() {
+                // SAFETY: the element exists.
+                let expected = unsafe { read_scalar(data_type, source.0.add(at), i) };
+                assert_eq!(*x, expected, "{name}");
+            }
             let target = target.bytes();
             assert_eq!(source.bytes()[copied.clone()], target[copied.clone()], "{name}");
             target[copied].fill(UNTOUCHED);
