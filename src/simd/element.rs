@@ -1,8 +1,5 @@
 //! Element types: how 16 elements are loaded as f32 lanes and stored.
 
-#[cfg(all(test, unix))]
-mod tests;
-
 use super::{Bf16Rounding, Factors, FusedPostOps, LANES, Simd, unroll};
 use crate::tensor::DataType;
 

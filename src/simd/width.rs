@@ -1,6 +1,9 @@
 //! How many lanes of a vector exist: all, or the first few at the end of a row. The loops choose the width; an
 //! operation is written once for all widths.
 
+#[cfg(all(test, unix))]
+mod tests;
+
 use super::{Element, LANES, Simd};
 
 /// The lanes of a vector that exist in memory. Loads and stores access no others. The other lanes of a loaded vector
