@@ -205,7 +205,7 @@ impl Plan {
         let [src_type, dst_type, _] = pipeline.types;
         let mut schedule =
             Schedule::new(self.caches, (pipeline.rows, pipeline.cols), (src_type, dst_type), width);
-        schedule.streams &= !self.long_rows.stays_shared(schedule, width);
+        schedule.streams = self.long_rows.streams(schedule, width);
         let in_place = src == dst;
         let streams = schedule.streams && !in_place;
         let job = Forward {
