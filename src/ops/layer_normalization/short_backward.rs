@@ -149,7 +149,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                     let dd = types.diff_dst.load::<S>(diff_dst, i + v * LANES);
                     outs[v] = vectors.gradient::<MODE, PARAMS>(x, dd, scale[v], &mut chains[v]);
                 });
-                if STREAMS && rows.ahead > 0 {
+                if STREAMS && (!S::MANY_REGISTERS || rows.ahead > 0) {
                     rows.prefetch::<S, _>(types.src, (src, rows.steps.0), i, N * LANES);
                     rows.prefetch::<S, _>(types.diff_dst, (diff_dst, rows.steps.1), i, N * LANES);
                 }
@@ -212,7 +212,8 @@ struct ChainRows<'a> {
     /// The distances between rows of src, diff_dst and diff_src, in bytes.
     steps: (usize, usize, usize),
     scalars: &'a ChainScalars,
-    /// How many rows after a stored one a row is prefetched; 0 if none is.
+    /// How many rows after a stored one a row is prefetched; 0 if none is. With few registers, it is not 0 if diff_src is
+    /// streamed, and the cache is the first: the loops have no registers for either choice.
     ahead: usize,
     /// The cache to prefetch it into.
     cache: Cache,
@@ -247,8 +248,9 @@ impl ChainRows<'_> {
         n: usize,
     ) {
         let first = row.wrapping_add(self.ahead * step + i * element.size());
+        let cache = if const { S::MANY_REGISTERS } { self.cache } else { Cache::First };
         // SAFETY: guaranteed by the caller.
-        unsafe { prefetch::<S>(self.cache, first, n * element.size()) }
+        unsafe { prefetch::<S>(cache, first, n * element.size()) }
     }
 
     /// A row's scalars, and its addresses in src, diff_dst and diff_src.
