@@ -142,7 +142,7 @@ unsafe fn sum_vectors<
 ) {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        if const { NV == 1 && S::MANY_REGISTERS } {
+        if const { NV == 1 && S::UNROLLS } {
             // So little work per row that a loop would cost up to a tenth.
             unroll!(to 16: i in CHAIN_ROWS, {
                 rows.sum::<S, MODE, PARAMS, NV>(i, lanes);
