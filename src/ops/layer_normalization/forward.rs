@@ -193,8 +193,9 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                     dst = dst.wrapping_add(dst_step);
                     let non_temporal = job.streams && self.dst_type.streams(ready.dst);
                     let op = self.stream::<S>(&ready, non_temporal, src);
-                    let both_f32 = const { !(Src::HALF || Src::EXACT || Dst::HALF) };
-                    if both_f32 && op.cache == Cache::First {
+                    let pairs =
+                        const { S::MANY_REGISTERS && !(Src::HALF || Src::EXACT || Dst::HALF) };
+                    if pairs && op.cache == Cache::First {
                         map::<S, _>(job.cols, &InPairs(op));
                     } else {
                         map::<S, _>(job.cols, &op);
