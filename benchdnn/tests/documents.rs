@@ -172,7 +172,8 @@ fn the_commands_of_the_pages_run() {
     }
     assert!(places.len() >= 40, "only {} commands were found", places.len());
     // A command mostly computes its oracle, on one thread.
-    let (threads, next) = (available_parallelism().map_or(1, usize::from), Mutex::new(places.into_iter()));
+    let (threads, next) =
+        (available_parallelism().map_or(1, usize::from), Mutex::new(places.into_iter()));
     let take = || next.lock().ok()?.next();
     thread::scope(|scope| {
         for _ in 0..threads {
