@@ -44,9 +44,9 @@ pub(crate) const STREAMED_BYTES_OF_SEVERAL: usize = 48 << 20;
 /// Zen 4 whose shared cache has 32 MiB, f32 of 16 MiB with one thread and of 32 MiB with two took 0.5 to 0.9 of the
 /// time; RMS without scale in 16 bits, 0.7 to 1.4.
 const STREAMED_BYTES_OF_SEVERAL_SMALL_FIRST: usize = 28 << 20;
-/// The same on processors without AVX-512. On a Zen 3 whose shared cache has 32 MiB, f32 of 20 to 24 MiB with two threads
-/// took 0.6 to 0.9 of the time; RMS and elementwise operations of 16 MiB, up to 1.3 times as long.
-const STREAMED_BYTES_OF_SEVERAL_AVX2: usize = 20 << 20;
+/// The same if there are no AVX-512 kernels for the machine. On a Zen 3 whose shared cache has 32 MiB, f32 of 20 to 24 MiB
+/// with two threads took 0.6 to 0.9 of the time; RMS and elementwise operations of 16 MiB, up to 1.3 times as long.
+const STREAMED_BYTES_OF_SEVERAL_WITHOUT_AVX512: usize = 20 << 20;
 /// The size of src and dst from which rows of streamed problems certainly come from memory.
 const BYTES_IN_MEMORY: usize = 96 << 20;
 /// The second-level cache of cores whose shared cache is slow, as on a Sapphire Rapids. There, streamed rows from memory
@@ -152,8 +152,10 @@ impl Caches {
     fn streamed_bytes(self, threads: usize) -> usize {
         match (threads, self.has_small_first()) {
             (..=1, _) => STREAMED_BYTES,
-            (_, true) if Level::available()[0] <= Level::Avx2 => STREAMED_BYTES_OF_SEVERAL_AVX2,
-            (_, true) => STREAMED_BYTES_OF_SEVERAL_SMALL_FIRST,
+            (_, true) if Level::available()[0].has_many_registers() => {
+                STREAMED_BYTES_OF_SEVERAL_SMALL_FIRST
+            }
+            (_, true) => STREAMED_BYTES_OF_SEVERAL_WITHOUT_AVX512,
             (_, false) => STREAMED_BYTES_OF_SEVERAL,
         }
     }

@@ -143,7 +143,7 @@ unsafe fn sum_vectors<
     // SAFETY: guaranteed by the caller.
     unsafe {
         if const { NV == 1 && S::UNROLLS } {
-            // So little work per row that a loop would cost up to a tenth.
+            // So little work per row that a loop would cost up to a tenth with AVX-512 and 3 per cent with AVX2.
             unroll!(to 16: i in CHAIN_ROWS, {
                 rows.sum::<S, MODE, PARAMS, NV>(i, lanes);
             });

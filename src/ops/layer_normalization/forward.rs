@@ -193,9 +193,9 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                     dst = dst.wrapping_add(dst_step);
                     let non_temporal = job.streams && self.dst_type.streams(ready.dst);
                     let op = self.stream::<S>(&ready, non_temporal, src);
-                    let pairs =
-                        const { S::MANY_REGISTERS && !(Src::HALF || Src::EXACT || Dst::HALF) };
-                    if pairs && op.cache == Cache::First {
+                    if const { S::MANY_REGISTERS && !(Src::HALF || Src::EXACT || Dst::HALF) }
+                        && op.cache == Cache::First
+                    {
                         map::<S, _>(job.cols, &InPairs(op));
                     } else {
                         map::<S, _>(job.cols, &op);

@@ -308,7 +308,8 @@ impl LongRows {
     /// chain that are stored; 0 if none is prefetched then.
     pub(super) fn gradient_rows_ahead(&self, cols: usize, inputs: [DataType; 2]) -> (usize, usize) {
         if self.small_first {
-            let by_others = self.many_registers && cols <= LANES || self.prefetches_in_sums(inputs);
+            let by_others =
+                self.many_registers && (cols <= LANES || self.prefetches_in_sums(inputs));
             return (TILE, if by_others { 0 } else { ROWS_AHEAD_SMALL_FIRST });
         }
         let row = cols.max(1) * (inputs[0].size() + inputs[1].size());
@@ -352,8 +353,8 @@ impl LongRows {
         self.rms || (schedule.fetches_late && !self.pair_fits && !self.widens)
     }
 
-    /// Whether dst is stored non-temporally. With AVX2, LayerNorm streams from the same size on for any number of threads:
-    /// on a Zen 3, f32 of 16 MiB with two threads took 0.7 to 0.9 of the time.
+    /// Whether dst is stored non-temporally. With AVX2 and a small first-level cache, LayerNorm streams from the same size on
+    /// for any number of threads: on a Zen 3, f32 of 16 MiB with two threads took 0.7 to 0.9 of the time.
     #[inline]
     pub(super) fn streams(&self, schedule: Schedule, threads: usize) -> bool {
         let early = !self.rms
@@ -366,8 +367,8 @@ impl LongRows {
     /// Whether dst stays in a cache that several threads share, although it is large enough to be streamed. With AVX-512 and
     /// a small first-level cache, RMS rows of a cache line or two, and rows of 16 bits without scale, keep little else there.
     /// On a Zen 4 with 32 MiB of shared cache and as much of src and dst, streaming took 0.8 to 1.2 times as long while memory
-    /// was fast, 1.0 to 1.4 times while it was slow. With AVX2 it took 0.65 to 1.0 times as long on a Zen 3, but for rows of a
-    /// cache line up to 1.08 times.
+    /// was fast, 1.0 to 1.4 times while it was slow. With AVX2, only rows of a cache line stay, in LayerNorm, too: streaming
+    /// them took up to 1.08 times as long on a Zen 3, and other RMS rows 0.65 to 1.0 times.
     fn stays_shared(&self, schedule: Schedule, threads: usize) -> bool {
         let rows_stay = if self.many_registers {
             self.rms && (self.both <= 4 * LINE || self.halves && self.scale_bytes == 0)

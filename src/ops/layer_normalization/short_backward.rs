@@ -95,7 +95,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
         let cols = self.job.cols;
         let mut i = 0;
         unsafe {
-            if STREAMS && cols == LANES && rows.ahead == 0 {
+            if const { STREAMS && S::MANY_REGISTERS } && cols == LANES && rows.ahead == 0 {
                 rows.prefetch_line::<S>();
             }
             if S::MANY_REGISTERS {
@@ -212,10 +212,10 @@ struct ChainRows<'a> {
     /// The distances between rows of src, diff_dst and diff_src, in bytes.
     steps: (usize, usize, usize),
     scalars: &'a ChainScalars,
-    /// How many rows after a stored one a row is prefetched; 0 if none is. With few registers, it is not 0 if diff_src is
-    /// streamed, and the cache is the first: the loops have no registers for either choice.
+    /// How many rows after a stored one a row is prefetched; 0 if none is. With few registers, that is the row itself, which
+    /// costs less than deciding not to.
     ahead: usize,
-    /// The cache to prefetch it into.
+    /// The cache to prefetch it into; with few registers, always the first.
     cache: Cache,
 }
 
@@ -248,6 +248,7 @@ impl ChainRows<'_> {
         n: usize,
     ) {
         let first = row.wrapping_add(self.ahead * step + i * element.size());
+        // With few registers, inputs of backward are never prefetched into the second.
         let cache = if const { S::MANY_REGISTERS } { self.cache } else { Cache::First };
         // SAFETY: guaranteed by the caller.
         unsafe { prefetch::<S>(cache, first, n * element.size()) }
