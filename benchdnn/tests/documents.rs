@@ -6,8 +6,6 @@ use benchdnn::{drivers, machine};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
-use std::thread::{self, available_parallelism};
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs")
@@ -171,31 +169,16 @@ fn the_commands_of_the_pages_run() {
         places.extend(found.map(|words| (words, page.clone())));
     }
     assert!(places.len() >= 40, "only {} commands were found", places.len());
-    // A command mostly computes its oracle, on one thread.
-    let workers = available_parallelism().map_or(1, usize::from).min(8);
-    let next = Mutex::new(places.into_iter());
-    let take = || next.lock().ok()?.next();
-    thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                while let Some((words, page)) = take() {
-                    run(&words, &page);
-                }
-            });
-        }
-    });
-}
-
-/// Runs a command of a page, which must succeed and, if it checks results, check some.
-fn run(words: &[String], page: &Path) {
-    let output = Command::new(env!("CARGO_BIN_EXE_benchdnn")).args(words).output();
-    let output = output.expect("the program can be started");
-    let printed = String::from_utf8_lossy(&output.stdout);
-    let error = String::from_utf8_lossy(&output.stderr);
-    let place = format!("{}: {}\n{printed}{error}", page.display(), words.join(" "));
-    assert!(output.status.success() && error.is_empty(), "{place}");
-    let checks = !words.iter().any(|word| word.starts_with("--mode="));
-    assert!(!checks || !printed.contains(" passed:0 "), "{place}");
+    for (words, page) in places {
+        let output = Command::new(env!("CARGO_BIN_EXE_benchdnn")).args(&words).output();
+        let output = output.expect("the program can be started");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let error = String::from_utf8_lossy(&output.stderr);
+        let place = format!("{}: {}\n{printed}{error}", page.display(), words.join(" "));
+        assert!(output.status.success() && error.is_empty(), "{place}");
+        let checks = !words.iter().any(|word| word.starts_with("--mode="));
+        assert!(!checks || !printed.contains(" passed:0 "), "{place}");
+    }
 }
 
 #[test]
