@@ -116,7 +116,7 @@ fn named_files_exist() {
     for page in pages() {
         let text = prose(&std::fs::read_to_string(&page).expect("a page is text"));
         for word in text.split('`').skip(1).step_by(2) {
-            let path = word.split([' ', ':']).next().unwrap_or_default();
+            let path = word.split([' ', '\n', ':']).next().unwrap_or_default();
             let is_pattern = path.contains(['<', '*', '{', '…']);
             if is_pattern || !FOLDERS.iter().any(|folder| path.starts_with(folder)) {
                 continue;
