@@ -14,8 +14,9 @@ esac
 cd "$(dirname "$0")/.."
 out=${CARGO_TARGET_DIR:-target}
 export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
-cargo build --release -p libnorm --example digest
-cargo build --release -p libnorm --example digest --target aarch64-unknown-linux-gnu
+# With the features that dependencies have in the workspace, in which they may have been compiled.
+cargo build --release --workspace --example digest
+cargo build --release --workspace --example digest --target aarch64-unknown-linux-gnu
 # Each emulated program uses one core.
 digests() { "$@" | cut -d' ' -f2-; }
 levels=(portable neon)
