@@ -121,13 +121,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                     store_src: first_src.wrapping_add(stored * src_step),
                     dst: first_dst.wrapping_add(stored * dst_step),
                 };
-                // The group of the previous step, so nothing in this step waits for its square root and division.
-                if variances > 0 {
-                    self.reciprocals::<S>(&group, &mut ring[place(variances - ROWS)]);
-                }
                 let mut sums: Sums<S> = zeroed();
-                let (provisional, params) = (&ring[place(variances)].high, &ring[place(stored)]);
-                self.sweep::<S, NV>(&step, provisional, (params, &affine), &mut sums);
+                self.sweep::<S, NV>(&step, &ring, (variances, stored), &affine, &mut sums);
                 if step.store {
                     stored += ROWS;
                 }
@@ -138,10 +133,14 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
                 if step.variance {
                     let scalars = &ring[place(variances)];
                     // A branch rather than a flag: it is predicted, so the next step does not wait for the result.
-                    match self.statistics::<S, NV>(first + variances, &sums, scalars) {
-                        Some(found) => group = found,
-                        None => break,
+                    let Some(found) = self.statistics::<S, NV>(first + variances, &sums, scalars)
+                    else {
+                        break;
+                    };
+                    if variances > 0 {
+                        self.reciprocals::<S>(&group, &mut ring[place(variances - ROWS)]);
                     }
+                    group = found;
                     variances += ROWS;
                 }
             }
@@ -180,20 +179,21 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     unsafe fn sweep<S: Simd, const NV: usize>(
         &self,
         step: &Step,
-        provisional: &[f32; ROWS],
-        params: (&Scalars, &Affine<S>),
+        ring: &[Scalars; RING],
+        at: (usize, usize),
+        affine: &Affine<S>,
         sums: &mut Sums<S>,
     ) {
         unsafe {
             if const { NV * LANES <= PROVISIONAL_COLS } {
                 // Unrolled by hand: arrays indexed in a loop may go through memory.
-                self.sweep_row::<S, NV>(0, step, provisional, params, sums);
-                self.sweep_row::<S, NV>(1, step, provisional, params, sums);
-                self.sweep_row::<S, NV>(2, step, provisional, params, sums);
-                self.sweep_row::<S, NV>(3, step, provisional, params, sums);
+                self.sweep_row::<S, NV>(0, step, ring, at, affine, sums);
+                self.sweep_row::<S, NV>(1, step, ring, at, affine, sums);
+                self.sweep_row::<S, NV>(2, step, ring, at, affine, sums);
+                self.sweep_row::<S, NV>(3, step, ring, at, affine, sums);
             } else {
                 for i in 0..ROWS {
-                    self.sweep_row::<S, NV>(i, step, provisional, params, sums);
+                    self.sweep_row::<S, NV>(i, step, ring, at, affine, sums);
                 }
             }
         }
@@ -205,10 +205,12 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         &self,
         i: usize,
         step: &Step,
-        provisional: &[f32; ROWS],
-        params: (&Scalars, &Affine<S>),
+        ring: &[Scalars; RING],
+        (variances, stored): (usize, usize),
+        affine: &Affine<S>,
         sums: &mut Sums<S>,
     ) {
+        let (provisional, params) = (&ring[place(variances)].high, (&ring[place(stored)], affine));
         let src_at = i * NV * LANES * self.src_type.size();
         let dst_at = i * NV * LANES * self.dst_type.size();
         unsafe {
@@ -334,7 +336,8 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         }
     }
 
-    /// The scalars of a group, from its statistics.
+    /// The scalars of a group, from its statistics, one step after them. Instructions retire in order: right after the
+    /// statistics, a square root and a division held up the next step, which took 4 to 20 per cent longer on a Zen 3.
     #[inline(always)]
     unsafe fn reciprocals<S: Simd>(&self, found: &GroupStatistics<S>, scalars: &mut Scalars) {
         unsafe {
