@@ -5,6 +5,9 @@
 //! stage handles the scalars of its four rows as one vector. One step of the loop advances every stage by one group,
 //! row by row, so loads and stores alternate. The formulas and bits are those of `row`.
 
+use super::dense_stages::{
+    Affine, GroupStatistics, Passed, RING, ROWS, Scalars, Step, Sums, Totals, counts_late, place,
+};
 use super::forward::Kernel;
 use super::job::{Forward, StatisticsUse};
 use super::normalize::{BOTH, Row, RowParams, SCALE, Stream};
@@ -17,71 +20,10 @@ use super::types::KernelTypes;
 use crate::primitive::normalization::Flags;
 use crate::rows::row_lanes::{Four, Normalizers, RowLanes, per_col_of, variance_about};
 use crate::simd::{
-    Bf16, Element, F16, F32, FOUR, Full, LANES, Level, Quad, Simd, entry_points, lane_sums, map,
-    unroll, zeroed,
+    Bf16, Element, F16, F32, Full, LANES, Level, Quad, Simd, entry_points, lane_sums, map, unroll,
+    zeroed,
 };
 use crate::tensor::DataType;
-
-/// Rows in a group.
-const ROWS: usize = FOUR;
-/// Rows between one stage and the next. Storing that many rows hides a square root and a division.
-const AHEAD: usize = 3 * ROWS;
-/// Groups whose scalars are in the ring.
-const RING: usize = 8;
-
-/// The scalars of a group.
-#[derive(Clone, Copy)]
-struct Scalars {
-    /// Kept from the first stage to the second, for rows of up to [`PROVISIONAL_COLS`] elements.
-    mean: [f64; ROWS],
-    /// The mean rounded to f32. Until the variance is computed, the provisional mean.
-    high: [f32; ROWS],
-    low: [f32; ROWS],
-    r: [f32; ROWS],
-}
-
-/// The ring index of the group that begins at `row`.
-#[inline(always)]
-fn place(row: usize) -> usize {
-    row / ROWS % RING
-}
-
-/// The sums of a group, each a quarter of a vector of lanes per row.
-#[derive(Clone, Copy)]
-struct Sums<S: Simd> {
-    /// The values for the mean or the provisional mean.
-    values: [S::F64x4; ROWS],
-    squares: [S::F64x4; ROWS],
-    /// The values or the deviations, summed together with the squares.
-    terms: [S::F64x4; ROWS],
-}
-
-/// The statistics of a group.
-#[derive(Clone, Copy)]
-struct GroupStatistics<S: Simd> {
-    mean: Four<S>,
-    variance: Four<S>,
-}
-
-/// Scale and shift in registers. The compiler would load them for every row, since dst may be the same memory for all it
-/// knows.
-struct Affine<S: Simd> {
-    scale: [S::F32x16; 4],
-    shift: [S::F32x16; 4],
-}
-
-/// What one step of the loop does: which stages advance, and where their groups begin.
-struct Step {
-    mean: bool,
-    variance: bool,
-    store: bool,
-    prefetches: bool,
-    non_temporal: bool,
-    mean_src: *const u8,
-    variance_src: *const u8,
-    store_src: *const u8,
-    dst: *mut u8,
-}
 
 // SAFETY of every block below: rows exist, belong to this thread, are dense and have `NV` vectors, and the CPU supports
 // the instruction set of `S`, by the contract of `dense_rows`.
@@ -93,64 +35,79 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     /// the row it stopped at.
     #[inline(always)]
     unsafe fn groups<S: Simd, const NV: usize>(&self, first: usize, last: usize) -> usize {
-        const { assert!(RING * ROWS >= 2 * (AHEAD + ROWS)) };
         let job = self.job;
-        let (src_step, dst_step) =
-            (NV * LANES * self.src_type.size(), NV * LANES * self.dst_type.size());
         unsafe {
             let mut ring: [Scalars; RING] = zeroed();
             let affine = self.affine::<S, NV>();
-            let (first_src, first_dst) = (self.src(first), self.dst(first));
-            let non_temporal = self.non_temporal(first_dst, dst_step);
+            let rows = (self.src(first), self.dst(first));
+            let steps = (NV * LANES * self.src_type.size(), NV * LANES * self.dst_type.size());
+            let non_temporal = self.non_temporal(rows.1, steps.1);
             // The hardware prefetches rows of up to a cache line well enough.
             let far = job.streams || RMS && job.dense_prefetched;
-            let prefetches = src_step > 64 && far;
-            // The number of rows that have passed each stage.
-            let (mut means, mut variances, mut stored) = (0, 0, 0);
+            let prefetches = steps.0 > 64 && far;
+            let mut passed = Passed::default();
             let end = (last - first) / ROWS * ROWS;
+            let mut totals: Totals<S> = zeroed();
             let mut group: GroupStatistics<S> = zeroed();
-            while variances < end {
-                let step = Step {
-                    mean: !RMS && means < end.min(variances + AHEAD + ROWS),
-                    variance: RMS || means >= end.min(variances + AHEAD),
-                    store: variances >= stored + AHEAD,
-                    prefetches,
-                    non_temporal,
-                    mean_src: first_src.wrapping_add(means * src_step),
-                    variance_src: first_src.wrapping_add(variances * src_step),
-                    store_src: first_src.wrapping_add(stored * src_step),
-                    dst: first_dst.wrapping_add(stored * dst_step),
-                };
+            while passed.variances < end {
+                let step = passed.step::<RMS, S>(end, rows, steps, (prefetches, non_temporal));
                 let mut sums: Sums<S> = zeroed();
-                self.sweep::<S, NV>(&step, &ring, (variances, stored), &affine, &mut sums);
+                self.sweep::<S, NV>(&step, &ring, &passed, &affine, &mut sums);
                 if step.store {
-                    stored += ROWS;
+                    passed.stores += ROWS;
                 }
                 if step.mean {
-                    store_means::<S, NV>(&sums, &mut ring[place(means)]);
-                    means += ROWS;
+                    store_means::<S, NV>(&sums, &mut ring[place(passed.means)]);
+                    passed.means += ROWS;
                 }
-                if step.variance {
-                    let scalars = &ring[place(variances)];
-                    // A branch rather than a flag: it is predicted, so the next step does not wait for the result.
-                    let Some(found) = self.statistics::<S, NV>(first + variances, &sums, scalars)
-                    else {
+                let state = (&mut passed, &mut ring, &mut group);
+                if const { counts_late::<S>(RMS) } {
+                    if state.0.variances < state.0.sums
+                        && !self.count::<S, NV>(first, state, &totals)
+                    {
                         break;
-                    };
-                    if variances > 0 {
-                        self.reciprocals::<S>(&group, &mut ring[place(variances - ROWS)]);
                     }
-                    group = found;
-                    variances += ROWS;
+                    if step.squares {
+                        totals = Totals::of(&sums);
+                        passed.sums += ROWS;
+                    }
+                } else if step.squares {
+                    state.0.sums += ROWS;
+                    if !self.count::<S, NV>(first, state, &Totals::of(&sums)) {
+                        break;
+                    }
                 }
             }
+            let Passed { variances, stores, .. } = passed;
             if variances > 0 {
                 self.reciprocals::<S>(&group, &mut ring[place(variances - ROWS)]);
             }
-            let rows = stored..variances;
-            self.drain::<S, NV>((first_src, first_dst), rows, (&ring, &affine), non_temporal);
+            self.drain::<S, NV>(rows, stores..variances, (&ring, &affine), non_temporal);
             first + variances
         }
+    }
+
+    /// Computes the statistics of the next group, from its sums, and the scalars of the one before. False if a row needs
+    /// another kernel.
+    #[inline(always)]
+    unsafe fn count<S: Simd, const NV: usize>(
+        &self,
+        first: usize,
+        (passed, ring, group): (&mut Passed, &mut [Scalars; RING], &mut GroupStatistics<S>),
+        totals: &Totals<S>,
+    ) -> bool {
+        let row = passed.variances;
+        unsafe {
+            // A branch rather than a flag: it is predicted, so the next step does not wait for the result.
+            let found = self.statistics::<S, NV>(first + row, totals, &ring[place(row)]);
+            let Some(found) = found else { return false };
+            if row > 0 {
+                self.reciprocals::<S>(group, &mut ring[place(row - ROWS)]);
+            }
+            *group = found;
+        }
+        passed.variances += ROWS;
+        true
     }
 
     /// Stores the remaining rows of the ring.
@@ -180,20 +137,20 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         &self,
         step: &Step,
         ring: &[Scalars; RING],
-        at: (usize, usize),
+        passed: &Passed,
         affine: &Affine<S>,
         sums: &mut Sums<S>,
     ) {
         unsafe {
             if const { NV * LANES <= PROVISIONAL_COLS } {
                 // Unrolled by hand: arrays indexed in a loop may go through memory.
-                self.sweep_row::<S, NV>(0, step, ring, at, affine, sums);
-                self.sweep_row::<S, NV>(1, step, ring, at, affine, sums);
-                self.sweep_row::<S, NV>(2, step, ring, at, affine, sums);
-                self.sweep_row::<S, NV>(3, step, ring, at, affine, sums);
+                self.sweep_row::<S, NV>(0, step, ring, passed, affine, sums);
+                self.sweep_row::<S, NV>(1, step, ring, passed, affine, sums);
+                self.sweep_row::<S, NV>(2, step, ring, passed, affine, sums);
+                self.sweep_row::<S, NV>(3, step, ring, passed, affine, sums);
             } else {
                 for i in 0..ROWS {
-                    self.sweep_row::<S, NV>(i, step, ring, at, affine, sums);
+                    self.sweep_row::<S, NV>(i, step, ring, passed, affine, sums);
                 }
             }
         }
@@ -206,16 +163,16 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         i: usize,
         step: &Step,
         ring: &[Scalars; RING],
-        (variances, stored): (usize, usize),
+        passed: &Passed,
         affine: &Affine<S>,
         sums: &mut Sums<S>,
     ) {
-        let (provisional, params) = (&ring[place(variances)].high, (&ring[place(stored)], affine));
+        let (provisional, stored) = (&ring[place(passed.sums)].high, &ring[place(passed.stores)]);
         let src_at = i * NV * LANES * self.src_type.size();
         let dst_at = i * NV * LANES * self.dst_type.size();
         unsafe {
             if step.prefetches {
-                let far = if RMS { step.variance_src } else { step.mean_src };
+                let far = if RMS { step.squares_src } else { step.mean_src };
                 let distance = DENSE_PREFETCH_ROWS * NV * LANES * self.src_type.size();
                 let far = far.wrapping_add(distance + src_at);
                 prefetch::<S>(self.job.prefetched_into, far, NV * LANES * self.src_type.size());
@@ -223,14 +180,14 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             if step.mean {
                 sums.values[i] = self.values::<S, NV>(step.mean_src.wrapping_add(src_at));
             }
-            if step.variance {
-                let src = step.variance_src.wrapping_add(src_at);
+            if step.squares {
+                let src = step.squares_src.wrapping_add(src_at);
                 let into = (&mut sums.squares[i], &mut sums.terms[i]);
                 self.squares::<S, NV>(src, &provisional[i], into);
             }
             if step.store {
                 let at = (step.store_src.wrapping_add(src_at), step.dst.wrapping_add(dst_at));
-                self.store_row::<S, NV>(at, params, i, step.non_temporal);
+                self.store_row::<S, NV>(at, (stored, affine), i, step.non_temporal);
             }
         }
     }
@@ -312,20 +269,20 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     unsafe fn statistics<S: Simd, const NV: usize>(
         &self,
         row: usize,
-        sums: &Sums<S>,
+        totals: &Totals<S>,
         scalars: &Scalars,
     ) -> Option<GroupStatistics<S>> {
         let job = self.job;
         unsafe {
             let cols = NV * LANES;
-            let mean_square = per_col_of(Four::<S>(S::F64x4::sums(sums.squares)), cols);
+            let mean_square = per_col_of(Four::<S>(totals.squares), cols);
             let about = Four::<S>::widen(scalars.high);
             let mean = if RMS {
                 Four::splat(0.0)
             } else if const { NV * LANES <= PROVISIONAL_COLS } {
                 Four(S::F64x4::load(scalars.mean.as_ptr()))
             } else {
-                mean_of_terms::<Four<S>, Dst>(Four(S::F64x4::sums(sums.terms)), about, cols)
+                mean_of_terms::<Four<S>, Dst>(Four(totals.terms), about, cols)
             };
             let (variance, trusted) = variance_about::<Four<S>, RMS>(mean_square, mean, about);
             if !trusted {
@@ -337,7 +294,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
     }
 
     /// The scalars of a group, from its statistics, one step after them. Instructions retire in order: right after the
-    /// statistics, a square root and a division held up the next step, which took 4 to 20 per cent longer on a Zen 3.
+    /// statistics, a square root and a division held up the next step, which took up to 1.2 times as long on a Zen 3.
     #[inline(always)]
     unsafe fn reciprocals<S: Simd>(&self, found: &GroupStatistics<S>, scalars: &mut Scalars) {
         unsafe {

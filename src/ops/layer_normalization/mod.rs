@@ -13,6 +13,7 @@
 mod backward;
 mod chain;
 mod dense;
+mod dense_stages;
 mod f64_backward;
 mod f64_forward;
 mod forward;
