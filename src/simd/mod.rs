@@ -60,7 +60,7 @@ pub(crate) use scalar::{
 };
 pub(crate) use terms::{Fold, Sums, Term, Terms};
 pub(crate) use unroll::{unroll, zeroed};
-pub(crate) use wide_element::{AnyWide, F64, Number, WideElement, narrow_to_odd};
+pub(crate) use wide_element::{F64, Number, WideElement, narrow_to_odd};
 pub(crate) use width::{First, Full, UpTo, Width, rounded};
 pub(crate) use with_post_ops::WithPostOps;
 

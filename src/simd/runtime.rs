@@ -43,6 +43,12 @@ impl Runtime {
         Self { again, ..self }
     }
 
+    /// Whether the type is f64, which only [`Number`](super::Number) supports.
+    #[inline(always)]
+    pub(super) fn is_f64(self) -> bool {
+        self.data_type == DataType::F64
+    }
+
     /// Whether stored values are rounded to fewer bits than f32, at once or later.
     #[inline(always)]
     pub(super) fn rounds_again(self) -> bool {

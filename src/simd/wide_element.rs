@@ -6,7 +6,7 @@ use crate::tensor::DataType;
 
 /// An element type whose values are f64 in the lanes, for the kernels that compute in f64.
 pub(crate) trait WideElement: Copy + 'static {
-    /// Whether the type may be f64, so that rows are never computed in f32.
+    /// Whether the type is always f64.
     const DOUBLE: bool;
 
     fn of(data_type: DataType) -> Self;
@@ -55,16 +55,13 @@ pub(crate) trait WideElement: Copy + 'static {
     }
 }
 
-/// Any type that [`Runtime`] supports.
-pub(crate) type Number = Runtime;
+/// f64 or any type that [`Runtime`] supports.
+#[derive(Clone, Copy)]
+pub(crate) struct Number(Runtime);
 
 /// f64.
 #[derive(Clone, Copy)]
 pub(crate) struct F64;
-
-/// f64 or any type that [`Runtime`] supports.
-#[derive(Clone, Copy)]
-pub(crate) struct AnyWide(DataType);
 
 // SAFETY of the blocks below: the trait's contract, passed through.
 #[allow(clippy::undocumented_unsafe_blocks)]
@@ -73,29 +70,37 @@ impl WideElement for Number {
 
     #[inline(always)]
     fn of(data_type: DataType) -> Self {
-        Element::of(data_type)
+        Self(Element::of(data_type))
     }
     #[inline(always)]
     fn scaled(self, factors: Factors) -> Self {
-        Element::scaled(self, factors)
+        Self(self.0.scaled(factors))
     }
     #[inline(always)]
     unsafe fn with_post_ops(self, post_ops: FusedPostOps) -> Self {
-        unsafe { Element::with_post_ops(self, post_ops) }
+        Self(unsafe { self.0.with_post_ops(post_ops) })
     }
     #[inline(always)]
     fn rounded_again(self, again: bool) -> Self {
-        Runtime::rounded_again(self, again)
+        Self(self.0.rounded_again(again))
     }
     #[inline(always)]
     unsafe fn get<S: Simd>(self, p: *const u8, i: usize, width: impl Width) -> S::F64x16 {
-        unsafe { S::widen(width.load_as::<S, _>(self, p, i)) }
+        unsafe {
+            if self.0.is_f64() {
+                return F64.get::<S>(p, i, width);
+            }
+            S::widen(width.load_as::<S, _>(self.0, p, i))
+        }
     }
     #[inline(always)]
     unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::F64x16, width: impl Width) {
         unsafe {
-            let lanes = if self.rounds_again() { narrow_to_odd::<S>(v) } else { S::narrow(v) };
-            width.store_as::<S, _>(self, p, i, lanes);
+            if self.0.is_f64() {
+                return F64.put::<S>(p, i, v, width);
+            }
+            let lanes = if self.0.rounds_again() { narrow_to_odd::<S>(v) } else { S::narrow(v) };
+            width.store_as::<S, _>(self.0, p, i, lanes);
         }
     }
 }
@@ -123,34 +128,6 @@ impl WideElement for F64 {
     #[inline(always)]
     unsafe fn stream<S: Simd>(self, p: *mut u8, i: usize, v: S::F64x16) {
         unsafe { S::wide_stream(p.cast::<f64>().add(i), v) }
-    }
-}
-
-#[allow(clippy::undocumented_unsafe_blocks)]
-impl WideElement for AnyWide {
-    const DOUBLE: bool = true;
-
-    #[inline(always)]
-    fn of(data_type: DataType) -> Self {
-        Self(data_type)
-    }
-    #[inline(always)]
-    unsafe fn get<S: Simd>(self, p: *const u8, i: usize, width: impl Width) -> S::F64x16 {
-        unsafe {
-            match self.0 {
-                DataType::F64 => F64.get::<S>(p, i, width),
-                other => <Number as WideElement>::of(other).get::<S>(p, i, width),
-            }
-        }
-    }
-    #[inline(always)]
-    unsafe fn put<S: Simd>(self, p: *mut u8, i: usize, v: S::F64x16, width: impl Width) {
-        unsafe {
-            match self.0 {
-                DataType::F64 => F64.put::<S>(p, i, v, width),
-                other => <Number as WideElement>::of(other).put::<S>(p, i, v, width),
-            }
-        }
     }
 }
 

@@ -2,13 +2,15 @@
 
 use super::f64_forward::{TwoTerms, parameter_or, statistics, totals};
 use super::job::{Backward, Given};
+use super::schedule::TILE;
 use crate::rows::ColumnSums;
 use crate::rows::statistics::reciprocal;
 use crate::simd::{
-    AnyWide, F64, LANES, Level, Map, Number, Simd, UpTo, WideElement, Width, add_wide,
-    entry_points, map, narrow_to_odd, unroll, zeroed,
+    F64, LANES, Level, Map, Number, Simd, UpTo, WideElement, Width, add_wide, entry_points, map,
+    narrow_to_odd, unroll, zeroed,
 };
 use crate::tensor::DataType;
+use std::mem::MaybeUninit;
 use std::ptr::null;
 
 /// The types of a row's tensors.
@@ -21,7 +23,7 @@ struct Types<E> {
 
 /// The gradient of a row. It sums `d` and `d*xhat`.
 #[derive(Clone, Copy)]
-struct GradientRow<'a, S: Simd, E> {
+struct GradientRow<'a, E> {
     job: &'a Backward<'a>,
     types: Types<E>,
     src: *const u8,
@@ -29,26 +31,27 @@ struct GradientRow<'a, S: Simd, E> {
     diff_src: *mut u8,
     /// The gradient of the stored sum, if it is added.
     added: *const u8,
-    mean: S::F64x16,
-    r: S::F64x16,
+    mean: f64,
+    r: f64,
     /// `r*sum(d)/C`.
-    shift: S::F64x16,
+    shift: f64,
     /// `r*sum(d*xhat)/C`.
-    slope: S::F64x16,
+    slope: f64,
 }
 
-impl<S: Simd, E: WideElement> GradientRow<'_, S, E> {
+impl<E: WideElement> GradientRow<'_, E> {
     /// `diff_dst` and `xhat` of a vector.
     ///
     /// # Safety
     /// As [`Map`].
     #[inline(always)]
-    unsafe fn load(&self, i: usize, width: impl Width) -> (S::F64x16, S::F64x16) {
+    unsafe fn load<S: Simd>(&self, i: usize, width: impl Width) -> (S::F64x16, S::F64x16) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let x = self.types.src.get::<S>(self.src, i, width);
             let dd = self.types.diff_dst.get::<S>(self.diff_dst, i, width);
-            (dd, S::wide_mul(S::wide_sub(x, self.mean), self.r))
+            let (mean, r) = (S::wide_splat(self.mean), S::wide_splat(self.r));
+            (dd, S::wide_mul(S::wide_sub(x, mean), r))
         }
     }
 
@@ -57,7 +60,7 @@ impl<S: Simd, E: WideElement> GradientRow<'_, S, E> {
     /// # Safety
     /// As [`Map`].
     #[inline(always)]
-    unsafe fn sum(&self, i: usize, width: impl Width, value: S::F64x16) -> S::F64x16 {
+    unsafe fn sum<S: Simd>(&self, i: usize, width: impl Width, value: S::F64x16) -> S::F64x16 {
         // SAFETY: guaranteed by the caller.
         unsafe {
             let added = S::narrow(self.types.src.get::<S>(self.added, i, width));
@@ -84,12 +87,12 @@ unsafe fn scaled<S: Simd>(
     unsafe { S::wide_mul(S::widen(parameter_or::<S>(1.0, job.scale, i, width)), dd) }
 }
 
-impl<S: Simd, E: WideElement> TwoTerms<S> for GradientRow<'_, S, E> {
+impl<S: Simd, E: WideElement> TwoTerms<S> for GradientRow<'_, E> {
     #[inline(always)]
     unsafe fn terms(&self, i: usize, width: UpTo) -> [S::F64x16; 2] {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            let (dd, xhat) = self.load(i, width);
+            let (dd, xhat) = self.load::<S>(i, width);
             let d = scaled::<S>(self.job, dd, i, width);
             [d, S::wide_mul(d, xhat)]
         }
@@ -97,8 +100,8 @@ impl<S: Simd, E: WideElement> TwoTerms<S> for GradientRow<'_, S, E> {
 }
 
 /// The gradients of `R` rows, stored together, so column sums are loaded and stored once for all of them.
-struct Gradients<'a, S: Simd, E, const R: usize> {
-    rows: [GradientRow<'a, S, E>; R],
+struct Gradients<'a, E, const R: usize> {
+    rows: [GradientRow<'a, E>; R],
     /// The block's column sums; null if not wanted.
     diff_scale: *mut f64,
     diff_shift: *mut f64,
@@ -106,7 +109,7 @@ struct Gradients<'a, S: Simd, E, const R: usize> {
     streams: bool,
 }
 
-impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> {
+impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, E, R> {
     const UNROLL: usize = 1;
 
     #[inline(always)]
@@ -118,21 +121,23 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
             unroll!(r in R, {
                 let row = &self.rows[r];
                 let job = row.job;
-                let (dd, xhat) = row.load(i, width);
+                let (dd, xhat) = row.load::<S>(i, width);
                 terms[r] = [S::wide_mul(dd, xhat), dd];
-                let scaled = S::wide_mul(scaled::<S>(job, dd, i, width), row.r);
+                let scaled = S::wide_mul(scaled::<S>(job, dd, i, width), S::wide_splat(row.r));
                 // Columns outside a partial norm do not contribute to the mean square.
                 let inside = job.stat_cols.saturating_sub(i).min(n);
-                let correction = S::wide_mul(xhat, row.slope);
+                let correction = S::wide_mul(xhat, S::wide_splat(row.slope));
                 let correction = if inside < n { S::wide_first_n(correction, inside) } else { correction };
                 let value = match (job.global_stats, job.rms) {
                     (true, _) => scaled,
                     (false, true) => S::wide_sub(scaled, correction),
-                    (false, false) => S::wide_sub(S::wide_sub(scaled, row.shift), correction),
+                    (false, false) => {
+                        S::wide_sub(S::wide_sub(scaled, S::wide_splat(row.shift)), correction)
+                    }
                 };
                 // Only kernels of vector levels add a gradient, and none of f64.
-                let adds = S::UNROLLS && !E::DOUBLE && !row.added.is_null();
-                let value = if adds { row.sum(i, width, value) } else { value };
+                let adds = const { S::UNROLLS && !E::DOUBLE } && !row.added.is_null();
+                let value = if adds { row.sum::<S>(i, width, value) } else { value };
                 if self.streams && n == LANES {
                     row.types.diff_src.stream::<S>(row.diff_src, i, value);
                 } else {
@@ -161,7 +166,7 @@ impl<S: Simd, E: WideElement, const R: usize> Map<S> for Gradients<'_, S, E, R> 
 unsafe fn gradient_row<'a, S: Simd, E: WideElement>(
     job: &'a Backward<'_>,
     row: usize,
-) -> GradientRow<'a, S, E> {
+) -> GradientRow<'a, E> {
     let cols = job.cols;
     // SAFETY: guaranteed by the caller.
     unsafe {
@@ -173,65 +178,56 @@ unsafe fn gradient_row<'a, S: Simd, E: WideElement>(
         };
         let found = match job.given(row) {
             // The given statistics are f32, too coarse for an f64 gradient.
-            Given::F32(found) | Given::F64(found) if job.global_stats || !E::DOUBLE => found,
+            Given::F32(found) | Given::F64(found) if job.global_stats || !job.has_f64() => found,
             _ => statistics::<S, _>(types.src, src, job.stat_cols, job.rms, null()),
         };
         let r = reciprocal(found.variance, job.epsilon);
         let (dd_offset, ds_offset) = (job.diff_dst_rows.offset(row), job.diff_src_rows.offset(row));
-        let mut gradient = GradientRow::<S, E> {
+        let mut gradient = GradientRow::<E> {
             job,
             types,
             src,
             diff_dst: job.diff_dst.wrapping_add(dd_offset * job.diff_dst_type.size()),
             diff_src: job.diff_src.wrapping_add(ds_offset * job.diff_src_type.size()),
             added: job.added(row),
-            mean: S::wide_splat(found.mean),
-            r: S::wide_splat(r),
-            shift: S::wide_zero(),
-            slope: S::wide_zero(),
+            mean: found.mean,
+            r,
+            shift: 0.0,
+            slope: 0.0,
         };
         if !job.global_stats {
             let per_col = r / job.stat_cols as f64;
             let [d, d_xhat] = totals::<S, _>(cols, &gradient, null());
-            gradient.shift = S::wide_splat(per_col * d);
-            gradient.slope = S::wide_splat(per_col * d_xhat);
+            gradient.shift = per_col * d;
+            gradient.slope = per_col * d_xhat;
         }
         gradient
     }
 }
 
-/// Backward over `R` rows.
+/// Stores the gradients of `R` rows and adds their column terms.
 ///
 /// # Safety
-/// The rows and their block's column sums exist and belong to this thread, `cols` is not 0, and the CPU supports the
-/// instruction set of `S`.
+/// As [`backward_rows`].
 #[inline(always)]
-unsafe fn backward_some<S: Simd, E: WideElement, const R: usize>(
+unsafe fn store<S: Simd, E: WideElement, const R: usize>(
     job: &Backward<'_>,
-    first: usize,
-    sums: *mut f64,
+    rows: [GradientRow<'_, E>; R],
+    &ColumnSums { diff_scale, diff_shift, .. }: &ColumnSums,
 ) {
+    let mut streams = job.streams;
+    unroll!(r in R, {
+        streams &= rows[r].types.diff_src.streams(rows[r].diff_src);
+    });
     // SAFETY: guaranteed by the caller.
-    unsafe {
-        let sums = job.column_sums(sums);
-        sums.begin(job.cols);
-        let ColumnSums { diff_scale, diff_shift, .. } = sums;
-        let mut rows = [gradient_row::<S, E>(job, first); R];
-        for r in 1..R {
-            rows[r] = gradient_row::<S, E>(job, first + r);
-        }
-        let mut streams = job.streams;
-        unroll!(r in R, {
-            streams &= rows[r].types.diff_src.streams(rows[r].diff_src);
-        });
-        map(job.cols, &Gradients { rows, diff_scale, diff_shift, streams });
-    }
+    unsafe { map::<S, _>(job.cols, &Gradients { rows, diff_scale, diff_shift, streams }) }
 }
 
 /// Backward over rows.
 ///
 /// # Safety
-/// As [`backward_some`].
+/// The rows and their block's column sums exist and belong to this thread, `cols` is not 0, and the CPU supports the
+/// instruction set of `S`.
 #[inline(always)]
 unsafe fn backward_rows<S: Simd, E: WideElement>(
     job: &Backward<'_>,
@@ -239,15 +235,25 @@ unsafe fn backward_rows<S: Simd, E: WideElement>(
     last: usize,
     sums: *mut f64,
 ) {
+    let sums = job.column_sums(sums);
     // SAFETY: guaranteed by the caller.
     unsafe {
+        sums.begin(job.cols);
         let mut row = first;
-        while row + 2 <= last {
-            backward_some::<S, E, 2>(job, row, sums);
-            row += 2;
-        }
-        if row < last {
-            backward_some::<S, E, 1>(job, row, sums);
+        while row < last {
+            let count = TILE.min(last - row);
+            // All rows are prepared in one loop, so the sweeps are compiled once.
+            let mut rows = [const { MaybeUninit::uninit() }; TILE];
+            for i in 0..count {
+                rows[i].write(gradient_row::<S, E>(job, row + i));
+            }
+            let [a, b] = rows;
+            if count == TILE {
+                store::<S, E, 2>(job, [a.assume_init(), b.assume_init()], &sums);
+            } else {
+                store::<S, E, 1>(job, [a.assume_init()], &sums);
+            }
+            row += count;
         }
         if job.streams {
             S::stream_fence();
@@ -267,12 +273,9 @@ pub(super) type Entry = unsafe fn(&Backward<'_>, usize, usize, *mut f64);
 
 /// The entry for types of src, diff_dst and diff_src.
 pub(super) fn entry(level: Level, types: [DataType; 3]) -> Entry {
-    fn typed<E: WideElement>(level: Level) -> Entry {
-        entries::at::<E>(level).unwrap_or(entries::portable::entry_portable::<E>)
-    }
-    match types.iter().filter(|t| **t == DataType::F64).count() {
-        0 => typed::<Number>(level),
-        3 => typed::<F64>(level),
-        _ => typed::<AnyWide>(level),
-    }
+    let entry = match types {
+        [DataType::F64, DataType::F64, DataType::F64] => entries::at::<F64>(level),
+        _ => entries::at::<Number>(level),
+    };
+    entry.unwrap_or(entries::portable::entry_portable::<Number>)
 }

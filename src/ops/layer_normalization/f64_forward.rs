@@ -2,7 +2,8 @@
 //! which f32 is not accurate enough (squares overflow or vanish, or the mean is too large to subtract) and those that
 //! need a second pass.
 //!
-//! Such rows are rare, so one function per level serves all types and flags and looks them up at run time.
+//! Such rows are rare, so one function per level serves all types and flags and looks them up at run time. Rows of f64
+//! have another.
 
 use super::job::{Forward, StatisticsUse};
 use super::row::two_pass;
@@ -10,8 +11,8 @@ use crate::heap::LINE;
 use crate::rows::row_lanes::Normalizers;
 use crate::rows::statistics::{NEAR, Statistics, reciprocal};
 use crate::simd::{
-    BLOCK, Element, F64, LANES, Level, Map, Number, Simd, UpTo, WideElement, Width, entry_points,
-    map, unroll,
+    BLOCK, Element, F64, LANES, Level, Map, Number, Runtime, Simd, UpTo, WideElement, Width,
+    entry_points, map, unroll,
 };
 use crate::tensor::DataType;
 use std::ptr::null;
@@ -140,10 +141,10 @@ pub(super) unsafe fn statistics<S: Simd, E: WideElement>(
 }
 
 /// `(x - mean) * r`, then scale and shift.
-struct Normalize<'a, S: Simd, Src, Dst> {
+struct Normalize<'a, S: Simd, E> {
     job: &'a Forward<'a>,
-    src_type: Src,
-    dst_type: Dst,
+    src_type: E,
+    dst_type: E,
     src: *const u8,
     dst: *mut u8,
     mean: S::F64x16,
@@ -152,7 +153,7 @@ struct Normalize<'a, S: Simd, Src, Dst> {
     streams: bool,
 }
 
-impl<S: Simd, Src: WideElement, Dst: WideElement> Map<S> for Normalize<'_, S, Src, Dst> {
+impl<S: Simd, E: WideElement> Map<S> for Normalize<'_, S, E> {
     const UNROLL: usize = 2;
 
     #[inline(always)]
@@ -202,7 +203,7 @@ impl<S: Simd> Map<S> for F32Normalize<'_> {
         let job = self.job;
         // SAFETY: guaranteed by the caller; scale and shift are as long as a row.
         unsafe {
-            let x = width.load_as::<S, Number>(Element::of(job.src_type), self.src, i);
+            let x = width.load_as::<S, Runtime>(Element::of(job.src_type), self.src, i);
             let r = S::splat(self.r);
             let xhat = if job.rms {
                 S::mul(x, r)
@@ -212,8 +213,7 @@ impl<S: Simd> Map<S> for F32Normalize<'_> {
             let scale = parameter_or::<S>(1.0, job.scale, i, width);
             let shift = parameter_or::<S>(-0.0, job.shift, i, width);
             let value = S::fma(xhat, scale, shift);
-            let element = Element::scaled(<Number as Element>::of(job.dst_type), job.factors);
-            let element = Element::with_post_ops(element, job.post_ops);
+            let element = Runtime::of(job.dst_type).scaled(job.factors).with_post_ops(job.post_ops);
             width.store_as::<S, _>(element, self.dst, i, value);
         }
     }
@@ -224,7 +224,7 @@ impl<S: Simd> Map<S> for F32Normalize<'_> {
 /// # Safety
 /// The row exists and belongs to this thread, `cols` is not 0, and the CPU supports the instruction set of `S`.
 #[inline(always)]
-unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward<'_>, row: usize) {
+unsafe fn forward_row<S: Simd, E: WideElement>(job: &Forward<'_>, row: usize) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         let src = job.src.wrapping_add(job.src_rows.offset(row) * job.src_type.size());
@@ -233,13 +233,9 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
             let (mean, variance) = job.given_values(row);
             Statistics { mean: f64::from(mean), variance: f64::from(variance) }
         } else {
-            if const { !(Src::DOUBLE || Dst::DOUBLE) } {
+            if const { !E::DOUBLE } && !job.has_f64() {
                 let element = Element::of(job.src_type);
-                let in_f32 = if job.rms {
-                    two_pass::<S, Number, true>(element, src, job.stat_cols)
-                } else {
-                    two_pass::<S, Number, false>(element, src, job.stat_cols)
-                };
+                let in_f32 = two_pass::<S, Runtime>(element, src, job.stat_cols, job.rms);
                 if let Some(found) = in_f32 {
                     job.write(row, &found);
                     map::<S, _>(job.cols, &F32Normalize::new(job, src, dst, &found));
@@ -251,19 +247,16 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
             } else {
                 null()
             };
-            statistics::<S, _>(Src::of(job.src_type), src, job.stat_cols, job.rms, next)
+            statistics::<S, _>(E::of(job.src_type), src, job.stat_cols, job.rms, next)
         };
         job.write(row, &found);
         let mean = S::wide_splat(found.mean);
         let r = S::wide_splat(reciprocal(found.variance, job.epsilon));
-        let src_type = Src::of(job.src_type);
-        let dst_type = Dst::of(job.dst_type).scaled(job.factors).with_post_ops(job.post_ops);
+        let src_type = E::of(job.src_type);
+        let dst_type = E::of(job.dst_type).scaled(job.factors).with_post_ops(job.post_ops);
         let dst_type = dst_type.rounded_again(job.rounded_again);
         let streams = job.streams && dst_type.streams(dst);
-        map(
-            job.cols,
-            &Normalize::<S, _, _> { job, src_type, dst_type, src, dst, mean, r, streams },
-        );
+        map(job.cols, &Normalize::<S, _> { job, src_type, dst_type, src, dst, mean, r, streams });
     }
 }
 
@@ -272,15 +265,11 @@ unsafe fn forward_row<S: Simd, Src: WideElement, Dst: WideElement>(job: &Forward
 /// # Safety
 /// As [`forward_row`].
 #[inline(always)]
-unsafe fn forward_rows<S: Simd, Src: WideElement, Dst: WideElement>(
-    job: &Forward<'_>,
-    first: usize,
-    last: usize,
-) {
+unsafe fn forward_rows<S: Simd, E: WideElement>(job: &Forward<'_>, first: usize, last: usize) {
     // SAFETY: guaranteed by the caller.
     unsafe {
         for row in first..last {
-            forward_row::<S, Src, Dst>(job, row);
+            forward_row::<S, E>(job, row);
         }
         if job.streams {
             S::stream_fence();
@@ -290,7 +279,7 @@ unsafe fn forward_rows<S: Simd, Src: WideElement, Dst: WideElement>(
 
 entry_points! {
     /// Forward in f64, per level.
-    mod entries: forward_rows<Src: WideElement, Dst: WideElement>(
+    mod entries: forward_rows<E: WideElement>(
         job: &Forward<'_>, first: usize, last: usize
     ) -> ();
 }
@@ -300,13 +289,9 @@ pub(super) type Entry = unsafe fn(&Forward<'_>, usize, usize);
 
 /// The entry for types of src and dst.
 pub(super) fn entry(level: Level, src: DataType, dst: DataType) -> Entry {
-    fn typed<Src: WideElement, Dst: WideElement>(level: Level) -> Entry {
-        entries::at::<Src, Dst>(level).unwrap_or(entries::portable::entry_portable::<Src, Dst>)
-    }
-    match (src, dst) {
-        (DataType::F64, DataType::F64) => typed::<F64, F64>(level),
-        (DataType::F64, _) => typed::<F64, Number>(level),
-        (_, DataType::F64) => typed::<Number, F64>(level),
-        _ => typed::<Number, Number>(level),
-    }
+    let entry = match (src, dst) {
+        (DataType::F64, DataType::F64) => entries::at::<F64>(level),
+        _ => entries::at::<Number>(level),
+    };
+    entry.unwrap_or(entries::portable::entry_portable::<Number>)
 }

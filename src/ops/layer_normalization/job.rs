@@ -69,6 +69,12 @@ pub(super) struct Forward<'a> {
 unsafe impl Sync for Forward<'_> {}
 
 impl<'a> Forward<'a> {
+    /// Whether a tensor has f64 elements.
+    #[inline(always)]
+    pub(super) fn has_f64(&self) -> bool {
+        self.src_type == DataType::F64 || self.dst_type == DataType::F64
+    }
+
     /// The same job with src and dst on a stage.
     pub(super) fn on(&self, staged: &Staged<'a>, (rows, schedule): (&LongRows, Schedule)) -> Self {
         let [src, dst, _] = staged.tensors;
@@ -357,6 +363,14 @@ pub(super) enum Given {
 }
 
 impl<'a> Backward<'a> {
+    /// Whether a tensor has f64 elements.
+    #[inline(always)]
+    pub(super) fn has_f64(&self) -> bool {
+        self.src_type == DataType::F64
+            || self.diff_dst_type == DataType::F64
+            || self.diff_src_type == DataType::F64
+    }
+
     /// The same job with its tensors on a stage.
     pub(super) fn on(&self, staged: &Staged<'a>) -> Self {
         let [src, diff_dst, diff_src] = staged.tensors;

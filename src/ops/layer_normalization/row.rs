@@ -250,26 +250,39 @@ pub(super) unsafe fn mean_of_terms<L: RowLanes, Dst: Element>(
     }
 }
 
-/// The statistics of a row by two passes, the second about the mean rounded to f32; `None` if the row needs f64.
+/// The statistics of a row by two passes, the second about the mean rounded to f32; `None` if the row needs f64. `rms` is
+/// not a constant, and both passes are one loop, because such rows are rare.
 ///
 /// # Safety
 /// As [`provisional_mean`].
 #[inline(always)]
-pub(super) unsafe fn two_pass<S: Simd, E: Element, const RMS: bool>(
+pub(super) unsafe fn two_pass<S: Simd, E: Element>(
     element: E,
     src: *const u8,
     cols: usize,
+    rms: bool,
 ) -> Option<Statistics> {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        let mut moments = Moments::<E, F32, RMS>::new::<S>(element, src, cols);
-        let first = fold::<S, 1, _>(cols, &moments);
-        let mean = moments.mean(cols, first.terms);
-        let mut mean_square = per_col(first.products[0], cols);
-        if !RMS && mean_square != 0.0 {
+        let mut moments = if rms {
+            Moments::<E, F32, false>::about(element, src, 0.0)
+        } else {
+            Moments::new::<S>(element, src, cols)
+        };
+        let (mut first, mut mean) = (true, 0.0);
+        let mean_square = loop {
+            let sums = fold::<S, 1, _>(cols, &moments);
+            let mean_square = per_col(sums.products[0], cols);
+            if rms || !first {
+                break mean_square;
+            }
+            mean = moments.mean(cols, sums.terms);
+            if mean_square == 0.0 {
+                break mean_square;
+            }
             moments.about = mean as f32;
-            mean_square = per_col(fold::<S, 1, _>(cols, &moments).products[0], cols);
-        }
+            first = false;
+        };
         let about = moments.about;
         if mean_square == 0.0 {
             // All elements are equal (0 with RMS), or their squares underflow.
