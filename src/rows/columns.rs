@@ -165,19 +165,9 @@ impl ColumnSums {
     /// instruction set of `S`.
     #[inline(always)]
     pub(crate) unsafe fn end_chains<S: Simd>(&self, cols: usize) {
-        if self.state.is_null() {
-            return;
-        }
-        let (count, sums, chain) = self.adjacent();
+        let entry = end_entries::at(S::LEVEL).unwrap_or(end_entries::portable::entry_portable);
         // SAFETY: guaranteed by the caller.
-        unsafe {
-            if (*self.state)[1] == 0 {
-                map::<S, _>(count * cols, &EndChain::<true> { sums, chain });
-                (*self.state)[1] = 1;
-            } else {
-                map::<S, _>(count * cols, &EndChain::<false> { sums, chain });
-            }
-        }
+        unsafe { entry(self, cols) }
     }
 
     /// How many of diff_scale and diff_shift are summed, and the first sum and chain. Those of diff_shift follow those
@@ -190,6 +180,32 @@ impl ColumnSums {
             (true, true) => (0, self.diff_scale, self.scale_chain),
         }
     }
+}
+
+/// See [`ColumnSums::end_chains`].
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+unsafe fn end_chains<S: Simd>(of: &ColumnSums, cols: usize) {
+    if of.state.is_null() {
+        return;
+    }
+    let (count, sums, chain) = of.adjacent();
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        if (*of.state)[1] == 0 {
+            map::<S, _>(count * cols, &EndChain::<true> { sums, chain });
+            (*of.state)[1] = 1;
+        } else {
+            map::<S, _>(count * cols, &EndChain::<false> { sums, chain });
+        }
+    }
+}
+
+entry_points! {
+    /// [`end_chains`], compiled separately from the many kernels that call it, per level.
+    mod end_entries: end_chains<>(of: &ColumnSums, cols: usize) -> ();
 }
 
 /// Adds a chain to its sum, or to 0 if it is the `FIRST`, and starts a new one.
