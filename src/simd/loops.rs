@@ -194,7 +194,8 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
     unsafe {
         let mut running: [Running<S, K>; R] = zeroed();
         let mut i = begin;
-        let groups_end = end - (end - begin) % GROUP;
+        // Without unrolling, all groups are summed as the last one is.
+        let groups_end = if S::UNROLLS { end - (end - begin) % GROUP } else { begin };
         while i < groups_end {
             unroll!(r in R, {
                 terms[r].begin(i, GROUP);
@@ -227,16 +228,15 @@ unsafe fn block<S: Simd, const K: usize, const R: usize, T: Fold<S, K>, M: Map<S
             });
             i += GROUP;
         }
-        if i < end {
+        while i < end {
+            let len = if S::UNROLLS { end - i } else { GROUP.min(end - i) };
             unroll!(r in R, {
-                running[r].add_partial(i, end - i, &terms[r]);
+                running[r].add_partial(i, len, &terms[r]);
             });
-            while i + LANES <= end {
-                op.apply(i, Full);
-                i += LANES;
-            }
-            if i < end {
-                op.apply(i, First(end - i));
+            vectors::<S, M>(i, i + len, op);
+            i += GROUP;
+            if S::UNROLLS {
+                break;
             }
         }
         let mut sums: [Sums<K>; R] = zeroed();
@@ -444,13 +444,25 @@ pub(crate) unsafe fn map<S: Simd, T: Map<S>>(cols: usize, op: &T) {
             op.pair(i);
             i += 2 * LANES;
         }
-        let end = cols - cols % LANES;
-        while i < end {
+        vectors::<S, T>(i, cols, op);
+    }
+}
+
+/// Applies `op` to the elements from `i` to `end - 1`, vector by vector: a [`map`] with less code, for short rows.
+///
+/// # Safety
+/// As [`map`].
+#[inline(always)]
+pub(crate) unsafe fn vectors<S: Simd, T: Map<S>>(mut i: usize, end: usize, op: &T) {
+    // SAFETY: all elements are below `end`.
+    unsafe {
+        let whole = end - (end - i) % LANES;
+        while i < whole {
             op.apply(i, Full);
             i += LANES;
         }
-        if i < cols {
-            op.apply(i, First(cols - i));
+        if i < end {
+            op.apply(i, First(end - i));
         }
     }
 }
@@ -470,25 +482,5 @@ impl<S: Simd, E: Element> Map<S> for Widened<E> {
             let values = width.load_as::<S, _>(self.element, self.from, i);
             width.store::<S>(self.to.add(i), values);
         }
-    }
-}
-
-/// Adds vectors, one after another, to sums in memory.
-///
-/// # Safety
-/// There are as many sums as the width has lanes, and the CPU supports the instruction set of `S`.
-#[inline(always)]
-pub(crate) unsafe fn add_wide<S: Simd, const R: usize>(
-    sums: *mut f64,
-    terms: [S::F64x16; R],
-    width: impl Width,
-) {
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        let mut sum = width.load_wide::<S>(sums);
-        for term in terms {
-            sum = S::wide_add(sum, term);
-        }
-        width.store_wide::<S>(sums, sum);
     }
 }

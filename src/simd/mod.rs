@@ -51,7 +51,7 @@ pub(crate) use hints::opaque;
 pub(crate) use lane_sums::{LaneSums, STORED, each_row, rows_at_once};
 pub(crate) use levels::{Level, converts_bf16};
 pub(crate) use loops::{
-    BLOCK, CHAIN, GROUP, Map, Widened, add_wide, fold, fold_beside, lane_sums, map, map_and_fold,
+    BLOCK, CHAIN, GROUP, Map, Widened, fold, fold_beside, lane_sums, map, map_and_fold, vectors,
 };
 pub(crate) use quad::{FOUR, Quad};
 pub(crate) use runtime::Runtime;
@@ -61,7 +61,7 @@ pub(crate) use scalar::{
 pub(crate) use terms::{Fold, Sums, Term, Terms};
 pub(crate) use unroll::{unroll, zeroed};
 pub(crate) use wide_element::{F64, Number, WideElement, narrow_to_odd};
-pub(crate) use width::{First, Full, UpTo, Width, rounded};
+pub(crate) use width::{First, Full, UpTo, Width, add_wide, rounded};
 pub(crate) use with_post_ops::WithPostOps;
 
 /// Lanes of a vector.

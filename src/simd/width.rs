@@ -168,3 +168,23 @@ pub(crate) unsafe fn rounded<S: Simd, E: Element>(
         width.load_as::<S, E>(element, place, 0)
     }
 }
+
+/// Adds vectors, one after another, to sums in memory.
+///
+/// # Safety
+/// There are as many sums as the width has lanes, and the CPU supports the instruction set of `S`.
+#[inline(always)]
+pub(crate) unsafe fn add_wide<S: Simd, const R: usize>(
+    sums: *mut f64,
+    terms: [S::F64x16; R],
+    width: impl Width,
+) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let mut sum = width.load_wide::<S>(sums);
+        for term in terms {
+            sum = S::wide_add(sum, term);
+        }
+        width.store_wide::<S>(sums, sum);
+    }
+}

@@ -8,7 +8,7 @@ use super::normalize::{RowParams, Stream};
 use super::schedule::{
     LONGEST_SHORT_AHEAD, LONGEST_SHORT_AHEAD_OF_STREAMS, SHORTEST_SHORT_OVERLAPPED,
 };
-use crate::simd::{Cache, Element, Simd, map, opaque};
+use crate::simd::{Cache, Element, LANES, Simd, map, opaque, vectors};
 use crate::tensor::RowMap;
 use std::hint::black_box;
 
@@ -167,37 +167,38 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
         scalars: &ShortScalars,
         (src_step, dst_step): (usize, usize),
     ) {
-        const AT_ONCE: usize = 4;
+        const AT_ONCE: usize = 2;
         let job = self.job;
         unsafe {
             let (mut src, mut dst) = (self.src(row), self.dst(row));
-            if self.non_temporal(dst, dst_step) {
+            if job.cols.is_multiple_of(LANES) && self.non_temporal(dst, dst_step) {
                 let fetched = self.prefetch_bytes();
                 // One row at a time: non-temporal stores are fastest at consecutive addresses.
                 for i in 0..ROWS_AT_ONCE {
                     let ahead = src.wrapping_add(job.short_rows_ahead * src_step);
                     prefetch::<S>(job.prefetched_into, ahead, fetched);
                     let row = RowParams::from_lane(scalars, i, src, dst);
-                    let normalize = self.normalize::<S, 1>([row]);
-                    map::<S, _>(job.cols, &Stream::alone(normalize, true));
+                    let stream = Stream::alone(self.normalize::<S, 1>([row]), true);
+                    for col in (0..job.cols).step_by(LANES) {
+                        stream.vectors::<1>(col);
+                    }
                     (src, dst) = (src.wrapping_add(src_step), dst.wrapping_add(dst_step));
                 }
                 return;
             }
             let mut i = 0;
             while i < ROWS_AT_ONCE {
-                let (src_at, dst_at) = (
-                    |j: usize| src.wrapping_add(j * src_step),
-                    |j: usize| dst.wrapping_add(j * dst_step),
-                );
                 // Unrolled by hand: arrays indexed in a loop may go through memory.
                 let rows = [
                     RowParams::from_lane(scalars, i, src, dst),
-                    RowParams::from_lane(scalars, i + 1, src_at(1), dst_at(1)),
-                    RowParams::from_lane(scalars, i + 2, src_at(2), dst_at(2)),
-                    RowParams::from_lane(scalars, i + 3, src_at(3), dst_at(3)),
+                    RowParams::from_lane(
+                        scalars,
+                        i + 1,
+                        src.wrapping_add(src_step),
+                        dst.wrapping_add(dst_step),
+                    ),
                 ];
-                map::<S, _>(job.cols, &self.normalize::<S, AT_ONCE>(rows));
+                vectors::<S, _>(0, job.cols, &self.normalize::<S, AT_ONCE>(rows));
                 src = src.wrapping_add(AT_ONCE * src_step);
                 dst = dst.wrapping_add(AT_ONCE * dst_step);
                 i += AT_ONCE;
