@@ -134,19 +134,19 @@ impl<Raw: HalfOf + Default, const TYPE: usize> Conversion for ToF32<Raw, TYPE> {
 
 /// Evaluates `$call` with the conversion between the types of the tensor and the stage.
 macro_rules! by_conversion {
-    ($packing:expr, $packs:ident, $call:ident($($arg:expr),*)) => {
+    ($packing:expr, $S:ident, $packs:ident, $call:ident($($arg:expr),*)) => {
         if $packing.copies() {
             match $packing.data_type.size() {
-                1 => $call::<Same<u8>, $packs>($($arg),*),
-                2 => $call::<Same<u16>, $packs>($($arg),*),
-                4 => $call::<Same<u32>, $packs>($($arg),*),
-                _ => $call::<Same<u64>, $packs>($($arg),*),
+                1 => $call::<$S, Same<u8>, $packs>($($arg),*),
+                2 => $call::<$S, Same<u16>, $packs>($($arg),*),
+                4 => $call::<$S, Same<u32>, $packs>($($arg),*),
+                _ => $call::<$S, Same<u64>, $packs>($($arg),*),
             }
         } else {
             for_type!($packing.data_type, |TYPE, Raw| match TYPE {
                 // These are copied instead.
                 DataType::F32 | DataType::S64 | DataType::F64 => (),
-                _ => $call::<ToF32<Raw, { TYPE as usize }>, $packs>($($arg),*),
+                _ => $call::<$S, ToF32<Raw, { TYPE as usize }>, $packs>($($arg),*),
             })
         }
     };
@@ -259,7 +259,7 @@ unsafe fn move_rows<S: Simd, const PACKS: bool>(packing: &Packing, first: usize,
                 _ => (),
             }
         }
-        by_conversion!(packing, PACKS, move_converted(packing, first, last));
+        by_conversion!(packing, S, PACKS, move_converted(packing, first, last));
     }
 }
 
@@ -337,7 +337,11 @@ fn run_of(c: &Packing, row: usize, last: usize) -> usize {
 /// # Safety
 /// As [`move_rows`].
 #[inline(always)]
-unsafe fn move_converted<C: Conversion, const PACKS: bool>(c: &Packing, first: usize, last: usize) {
+unsafe fn move_converted<S: Simd, C: Conversion, const PACKS: bool>(
+    c: &Packing,
+    first: usize,
+    last: usize,
+) {
     let mut row = first;
     while row < last {
         let run = Run::<C>::new(c, first, row);
@@ -350,7 +354,7 @@ unsafe fn move_converted<C: Conversion, const PACKS: bool>(c: &Packing, first: u
                 row += 1;
                 continue;
             }
-            if PACKS && c.paired && c.step == 2 {
+            if S::UNROLLS && PACKS && c.paired && c.step == 2 {
                 load_every_second(&run, c.cols);
                 row += 1;
                 continue;
@@ -363,8 +367,8 @@ unsafe fn move_converted<C: Conversion, const PACKS: bool>(c: &Packing, first: u
                 while at < rows {
                     let height = TILE.min(rows - at);
                     match (height, cols) {
-                        (TILE, TILE) if PACKS => load_tile::<C>(&run, at, col),
-                        (TILE, TILE) => store_tile::<C>(&run, at, col),
+                        (TILE, TILE) if S::UNROLLS && PACKS => load_tile::<C>(&run, at, col),
+                        (TILE, TILE) if S::UNROLLS => store_tile::<C>(&run, at, col),
                         _ => {
                             for j in col..col + cols {
                                 for i in at..at + height {

@@ -3,7 +3,9 @@
 //! Every function has a loop per type. With limits, only swish does; the other functions have loops over f32. Chunks of
 //! other types and layouts are converted to f32 in the first-level cache.
 
-use super::functions::{Activation, Gradients, backward, begun, by_function, forward};
+use super::functions::{
+    Activation, Gradients, backward, begun, by_function, forward, plain_backward, plain_forward,
+};
 use super::problem::GatedFunction;
 use super::problem::Numbers;
 use crate::simd::lanes::Lanes;
@@ -220,6 +222,36 @@ unsafe fn directed<S: Simd, E: Element, A: Activation, const LIMITED: bool>(
     }
 }
 
+/// A span, vector by vector, with the functions that the reference calls.
+///
+/// # Safety
+/// As [`forward_span`].
+#[inline(always)]
+unsafe fn plain_span<S: Simd, E: Element>(span: &Span) {
+    let element = E::of(DataType::F32);
+    let Span { function, numbers, len, gate, up, diff_dst, dst, diff_gate, diff_up, .. } = *span;
+    for i in (0..len).step_by(LANES) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let load = |p: *const u8| Lanes::<S>::new(element.load::<S>(p, i));
+            let store = |p: *mut u8, value: Lanes<S>| {
+                element.store_all::<S, 1>(p, i, &[value.vector()]);
+            };
+            if diff_dst.is_null() {
+                store(dst, plain_forward(function, numbers, [load(gate), load(up)]));
+                continue;
+            }
+            let inputs = [load(gate), load(up), load(diff_dst)];
+            let Gradients { dst: value, gate, up } = plain_backward(function, numbers, inputs);
+            store(diff_gate, gate);
+            store(diff_up, up);
+            if !dst.is_null() {
+                store(dst, value);
+            }
+        }
+    }
+}
+
 /// Computes a span. With non-temporal stores, a fence must follow the last span.
 ///
 /// # Safety
@@ -230,6 +262,10 @@ unsafe fn compute<S: Simd, E: Element>(span: &Span) {
     let numbers = span.numbers;
     // SAFETY: guaranteed by the caller.
     unsafe {
+        if const { !S::UNROLLS } {
+            plain_span::<S, E>(span);
+            return;
+        }
         match (numbers.are_neutral(), span.function) {
             // Swish with another alpha shares the loop with limits, which change nothing if they are neutral.
             (true, GatedFunction::Swish) if numbers.alpha == 1.0 => {

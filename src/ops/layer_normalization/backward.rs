@@ -130,7 +130,7 @@ impl<Src: Element, Dd: Element, Ds: Element, const MODE: u8, const PARAMS: u8>
                         self.partial::<S>(row);
                     }
                 }
-                TILE if job.streams && self.streams(&rows) => {
+                TILE if S::UNROLLS && job.streams && self.streams(&rows) => {
                     self.write_non_temporal::<S>(rows, row + job.rows_ahead);
                 }
                 TILE => map::<S, _>(job.cols, &self.gradient(rows)),

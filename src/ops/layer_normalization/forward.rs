@@ -54,7 +54,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             } else {
                 let moments = self.moments::<S>(src);
                 let late = job.pipelining.fetches_late && job.streams && self.dst_type.streams(dst);
-                let sums = if const { !RMS } && job.prefetches && !late {
+                let sums = if const { S::UNROLLS && !RMS } && job.prefetches && !late {
                     // This sweep leaves memory bandwidth for prefetching the next row.
                     let (row, size) = (self.src(row + 1), self.src_type.size());
                     let prefetch = Prefetch { row, size, cache: job.prefetched_into };
@@ -326,7 +326,10 @@ unsafe fn forward_rows<S: Simd, Src: Element, Dst: Element, const RMS: bool, con
             } else if pending.len == 0 {
                 break;
             } else {
-                if const { !RMS } && job.streams && dst_type.streams(pending.first().dst) {
+                if const { S::UNROLLS && !RMS }
+                    && job.streams
+                    && dst_type.streams(pending.first().dst)
+                {
                     let fetched = !fetches_late && job.statistics != StatisticsUse::Given;
                     let next = if fetched { std::ptr::null() } else { src[0] };
                     let [row] = pending.take();

@@ -47,6 +47,13 @@ fn polynomials<S: Simd, const R: usize, const N: usize>(
     x: [Lanes<S>; R],
     coefficients: [f32; N],
 ) -> [Lanes<S>; R] {
+    if const { !S::UNROLLS } {
+        let mut values = x;
+        unroll!(v in R, {
+            values[v] = polynomial_in_loop(x[v], &coefficients);
+        });
+        return values;
+    }
     let mut square = x;
     unroll!(v in R, {
         square[v] = x[v] * x[v];
@@ -68,6 +75,19 @@ fn polynomials<S: Simd, const R: usize, const N: usize>(
         even[v] = odd[v].mul_add(x[v], even[v]);
     });
     even
+}
+
+/// [`polynomial`] of at least two coefficients, as a function: the portable level has it once.
+#[inline(never)]
+fn polynomial_in_loop<S: Simd>(x: Lanes<S>, coefficients: &[f32]) -> Lanes<S> {
+    let square = x * x;
+    let (lower, highest) = coefficients.split_at(coefficients.len() - 2);
+    // The sums of every second power. The first is that of the next coefficient.
+    let (mut next, mut other) = (x.all(highest[1]), x.all(highest[0]));
+    for &coefficient in lower.iter().rev() {
+        (next, other) = (other, next.mul_add(square, coefficient));
+    }
+    next.mul_add(x, other)
 }
 
 /// An integer as the bits of a lane.
