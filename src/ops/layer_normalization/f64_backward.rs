@@ -249,7 +249,7 @@ unsafe fn backward_rows<S: Simd, E: WideElement>(
             }
             let [a, b] = rows;
             if count == TILE {
-                store::<S, E, 2>(job, [a.assume_init(), b.assume_init()], &sums);
+                store::<S, E, TILE>(job, [a.assume_init(), b.assume_init()], &sums);
             } else {
                 store::<S, E, 1>(job, [a.assume_init()], &sums);
             }

@@ -173,7 +173,7 @@ impl<Src: Element, Dst: Element, const RMS: bool, const AFFINE: u8>
             let (mut src, mut dst) = (self.src(row), self.dst(row));
             if job.cols.is_multiple_of(LANES) && self.non_temporal(dst, dst_step) {
                 let fetched = self.prefetch_bytes();
-                // One row at a time: non-temporal stores are fastest at consecutive addresses.
+                // One row at a time: non-temporal stores are fastest at consecutive addresses. They need whole vectors.
                 for i in 0..ROWS_AT_ONCE {
                     let ahead = src.wrapping_add(job.short_rows_ahead * src_step);
                     prefetch::<S>(job.prefetched_into, ahead, fetched);
