@@ -24,8 +24,8 @@ fn checksum(numbers: &[i64]) -> i64 {
 
 fn blob_of(numbers: &[i64; NUMBERS]) -> [u8; BLOB_SIZE] {
     let mut blob = [0; BLOB_SIZE];
-    for (to, number) in blob.chunks_exact_mut(8).zip(numbers) {
-        to.copy_from_slice(&number.to_ne_bytes());
+    for (to, number) in blob.as_chunks_mut().0.iter_mut().zip(numbers) {
+        *to = number.to_ne_bytes();
     }
     blob
 }

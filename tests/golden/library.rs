@@ -78,14 +78,11 @@ pub(crate) fn encode(data_type: norm_data_type_t, values: &[f64]) -> Vec<u8> {
 }
 
 pub(crate) fn decode(data_type: norm_data_type_t, bytes: &[u8]) -> Vec<f64> {
-    let pair = |b: &[u8]| [b[0], b[1]];
+    let (pairs, quads) = (bytes.as_chunks().0, bytes.as_chunks().0);
     match data_type {
-        norm_f32 => bytes
-            .chunks_exact(4)
-            .map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])))
-            .collect(),
-        norm_bf16 => bytes.chunks_exact(2).map(|b| bf16::from_le_bytes(pair(b)).to_f64()).collect(),
-        _ => bytes.chunks_exact(2).map(|b| f16::from_le_bytes(pair(b)).to_f64()).collect(),
+        norm_f32 => quads.iter().map(|b| f64::from(f32::from_le_bytes(*b))).collect(),
+        norm_bf16 => pairs.iter().map(|b| bf16::from_le_bytes(*b).to_f64()).collect(),
+        _ => pairs.iter().map(|b| f16::from_le_bytes(*b).to_f64()).collect(),
     }
 }
 

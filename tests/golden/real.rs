@@ -27,14 +27,13 @@ fn bytes(name: &str) -> Vec<u8> {
 }
 
 fn input(prefix: &str, argument: i32) -> Vec<f64> {
-    let number = |b: &[u8]| f64::from(f32::from_le_bytes(b.try_into().unwrap()));
-    bytes(&format!("{prefix}.{argument}.bin")).chunks_exact(4).map(number).collect()
+    let bytes = bytes(&format!("{prefix}.{argument}.bin"));
+    bytes.as_chunks().0.iter().map(|b| f64::from(f32::from_le_bytes(*b))).collect()
 }
 
 fn expected(prefix: &str, argument: i32) -> Vec<f64> {
-    let number = |b: &[u8]| f64::from_le_bytes(b.try_into().unwrap());
-    let name = format!("{prefix}.expected.{argument}.f64.bin");
-    bytes(&name).chunks_exact(8).map(number).collect()
+    let bytes = bytes(&format!("{prefix}.expected.{argument}.f64.bin"));
+    bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect()
 }
 
 /// A problem with its committed statistics: f64 statistics rounded to f32.

@@ -135,7 +135,7 @@ impl<'a> Attributes<'a> {
 }
 
 fn f32s(bytes: &[u8]) -> Vec<f32> {
-    bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+    bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
 }
 
 const F32: [u32; 3] = [sys::norm_f32; 3];

@@ -353,9 +353,8 @@ fn execute(
 fn scale_rows(problem: &Problem, src: &mut [u8]) {
     let cols = *problem.dims.last().expect("dimensions") as usize;
     for &(row, factor) in &problem.scaled_rows {
-        for bytes in src.chunks_exact_mut(4).skip(row * cols).take(cols) {
-            let x = f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-            bytes.copy_from_slice(&(x * factor).to_le_bytes());
+        for bytes in src.as_chunks_mut().0.iter_mut().skip(row * cols).take(cols) {
+            *bytes = (f32::from_le_bytes(*bytes) * factor).to_le_bytes();
         }
     }
 }

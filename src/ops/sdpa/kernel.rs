@@ -246,7 +246,7 @@ unsafe fn joined<S: Simd>(states: *mut State, blocks: &[State]) -> (Factors, Fac
 /// The CPU supports the instruction set of `S`.
 #[inline(always)]
 unsafe fn weights_of<S: Simd>(x: &mut Factors) {
-    for x in x.chunks_exact_mut(LANES) {
+    for x in x.as_chunks_mut::<LANES>().0 {
         // SAFETY: guaranteed by the caller.
         unsafe { math::weight(Lanes::<S>::load(x.as_ptr(), LANES)).store(x.as_mut_ptr(), LANES) };
     }

@@ -240,12 +240,11 @@ fn dot(a: &[f64], b: &[f64]) -> [f64; 2] {
         sums[lane] += product;
         sizes[lane] += product.abs();
     };
-    let (a_chunks, b_chunks) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
-    let rest = a_chunks.remainder().iter().zip(b_chunks.remainder());
-    for (lane, (a, b)) in rest.enumerate() {
+    let ((a_chunks, a_rest), (b_chunks, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    for (lane, (a, b)) in a_rest.iter().zip(b_rest).enumerate() {
         add(lane, a * b);
     }
-    for (a, b) in a_chunks.zip(b_chunks) {
+    for (a, b) in a_chunks.iter().zip(b_chunks) {
         for lane in 0..LANES {
             add(lane, a[lane] * b[lane]);
         }
