@@ -107,7 +107,8 @@ impl Memory {
         let layout = Layout::from_size_align(size.max(1), ALIGN).ok()?;
         // SAFETY: the size is not 0.
         let start = unsafe { alloc(layout) };
-        (!start.is_null()).then_some(Self { start, layout })
+        // `then_some` would drop a `Self` without memory.
+        if start.is_null() { None } else { Some(Self { start, layout }) }
     }
 }
 
