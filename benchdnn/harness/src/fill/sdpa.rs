@@ -69,13 +69,14 @@ pub fn elements(
     fill: Fill,
 ) -> Vec<f64> {
     let rows = count / row.max(1);
-    let of_row = |at: usize| {
+    let mut elements = Vec::with_capacity(count);
+    for at in 0..rows {
         let mut generator = generator(stream, at);
         let head = at / rows_of_head.max(1);
         let unit = unit((stream, head), fill, data_type, &mut generator);
-        (0..row).map(move |_| data_type.round(unit * generator.normal())).collect::<Vec<f64>>()
-    };
-    (0..rows).flat_map(of_row).collect()
+        elements.extend((0..row).map(|_| data_type.round(unit * generator.normal())));
+    }
+    elements
 }
 
 /// A mask: 0 and other numbers for u8, otherwise numbers from -4 to 4 and -Inf.

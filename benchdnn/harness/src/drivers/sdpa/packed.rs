@@ -275,8 +275,11 @@ impl SdpaProblem {
             let whole = match self.rows(spec.id, &spec.dims) {
                 None => taken,
                 Some(packed) => {
-                    let find = |place| packed.places.iter().position(|other| *other == place);
-                    taken.into_iter().filter_map(find).collect()
+                    let mut at = vec![None; spec.count()];
+                    for (i, place) in packed.places.iter().enumerate().rev() {
+                        at[*place] = Some(i);
+                    }
+                    taken.into_iter().filter_map(|place| at[place]).collect()
                 }
             };
             results.push((spec.id, whole));

@@ -65,7 +65,8 @@ const TINY: f64 = 255.0 / 65_536.0;
 
 /// The power of two at or below a factor, with its sign; 1 for 0.
 pub(in crate::fill) fn power_near(factor: f64) -> f64 {
-    if factor == 0.0 { 1.0 } else { factor.abs().log2().floor().exp2().copysign(factor) }
+    // Without the fraction's bits.
+    if factor == 0.0 { 1.0 } else { f64::from_bits(factor.to_bits() & (u64::MAX << 52)) }
 }
 
 /// Scales that are powers of two with either sign, but not 1, and shifts smaller than most results.
@@ -232,7 +233,7 @@ fn backward_scale(row: usize, spread: f64, epsilon: f64) -> (f64, f64) {
     let least =
         if epsilon > 0.0 { (2.0 * (epsilon.log2() / 2.0).ceil()).exp2() * 4.0 } else { 0.25 };
     let square = least.max(LOWEST) * [16.0, 1.0, 4.0][row % 3];
-    let unit = (square.sqrt() / spread).log2().floor().exp2();
+    let unit = power_near(square.sqrt() / spread);
     (unit, square - epsilon)
 }
 

@@ -14,6 +14,8 @@ mod forward;
 pub use backward::{Gradients, Saved, backward};
 pub use forward::{Forward, forward};
 
+use std::ops::Range;
+
 /// Half an ulp of f32, relative to the value.
 const HALF_ULP: f64 = 1.0 / 16_777_216.0;
 /// The same for bf16, to which weights are rounded before they are multiplied.
@@ -162,22 +164,33 @@ impl Attention<'_> {
     }
 
     /// Whether a query sees a key.
-    pub fn sees(&self, [sequence, head, query, key]: [usize; 4]) -> bool {
-        if query >= self.query_count(sequence) || key >= self.key_count(sequence) {
-            return false;
+    pub fn sees(&self, at @ [sequence, _, query, key]: [usize; 4]) -> bool {
+        self.reach(sequence, query).iter().any(|keys| keys.contains(&key)) && !self.is_masked(at)
+    }
+
+    /// The keys that a query sees without a mask: the first of the sequence, and those of the window.
+    fn reach(&self, sequence: usize, query: usize) -> [Range<usize>; 2] {
+        if query >= self.query_count(sequence) {
+            return [0..0, 0..0];
         }
-        let (position, place) = (self.position(sequence, query), key as i64);
-        let windowed = match self.rules.window {
-            Window::None => true,
-            Window::WithSelf(keys) => position - (keys as i64) < place && place <= position,
-            Window::BeforeSelf(keys) => position - keys as i64 <= place && place <= position,
+        let Rules { window, causal, first_keys, .. } = self.rules;
+        let (position, count) = (self.position(sequence, query), self.key_count(sequence));
+        let start = match window {
+            Window::None => 0,
+            Window::WithSelf(keys) => position - keys as i64 + 1,
+            Window::BeforeSelf(keys) => position - keys as i64,
         };
-        let hidden = self.mask.is_some_and(|mask| {
-            let value = mask.at([sequence, head, query, key]);
+        let end = if causal || window != Window::None { position + 1 } else { i64::MAX };
+        let end = (end.max(0) as usize).min(count);
+        let start = (start.max(0) as usize).min(end);
+        [0..first_keys.min(start), start..end]
+    }
+
+    fn is_masked(&self, at: [usize; 4]) -> bool {
+        self.mask.is_some_and(|mask| {
+            let value = mask.at(at);
             if mask.hides { value == 0.0 } else { value == f64::NEG_INFINITY }
-        });
-        let windowed = windowed || key < self.rules.first_keys && place <= position;
-        windowed && !hidden && (!self.rules.causal || place <= position)
+        })
     }
 
     /// The keys that a query sees. `keys` has those of its group, one per row.
@@ -208,8 +221,8 @@ impl Attention<'_> {
             }
             Scored { key, score, size, slope }
         };
-        let all = 0..self.shape.keys;
-        all.filter(|key| self.sees([sequence, head, query, *key])).map(one).collect()
+        let keys = self.reach(sequence, query).into_iter().flatten();
+        keys.filter(|key| !self.is_masked([sequence, head, query, *key])).map(one).collect()
     }
 
     /// The keys of a group, one per row.
@@ -254,8 +267,8 @@ fn dot(a: &[f64], b: &[f64]) -> [f64; 2] {
 
 /// The transposed matrix.
 fn transposed(matrix: &[f64], rows: usize, cols: usize) -> Vec<f64> {
-    let at = |i: usize| matrix[i % rows * cols + i / rows];
-    (0..rows * cols).map(at).collect()
+    let of_col = |col: usize| (0..rows).map(move |row| matrix[row * cols + col]);
+    (0..cols).flat_map(of_col).collect()
 }
 
 /// The keys (`outer` = D) or values (`outer` = E) of sequences from pages. `table` has the pages of each; `element`
