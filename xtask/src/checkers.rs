@@ -9,7 +9,7 @@ use std::process::Command;
 const TARGETS: [&str; 4] = ["calls", "attention", "descriptors", "language"];
 
 /// The tests that check the results of operations.
-const OPERATION_TESTS: &[&str] = &["variants", "golden", "unit", "properties", "consumers"];
+const OPERATION_TESTS: &[&str] = &["variants", "golden", "unit", "layouts", "consumers"];
 /// The tests of benchdnn's oracle, as patterns for cargo, besides those in its modules.
 const ORACLE_TESTS: &[&str] =
     &["oracle_check", "oracle_inputs", "oracle_lnorm", "oracle_sdpa", "reorder", "*_faults"];
@@ -109,12 +109,13 @@ pub(crate) fn mutants(arguments: &[String]) -> Vec<Step> {
     let mut run =
         Step::new(&format!("cargo mutants --output target/mutants -p {package} -f {files}"));
     // Arguments of every cargo command, so that the other tests are not even compiled.
-    if oracle {
-        // The tests in its modules, and those of the program.
-        run.words.extend(
-            ["--test-package=benchdnn-harness,benchdnn", "--cargo-arg=--lib"].map(String::from),
-        );
-    }
+    // The oracle's are in its modules, and those of the program.
+    let packages = if oracle {
+        &["--test-package=benchdnn-harness,benchdnn", "--cargo-arg=--lib"][..]
+    } else {
+        &["--test-package=libnorm,tensor-properties"]
+    };
+    run.words.extend(packages.iter().map(|word| (*word).to_owned()));
     let chosen = tests.iter().flat_map(|test| ["--test", test]);
     run.words.extend(chosen.map(|word| format!("--cargo-arg={word}")));
     run.words.extend_from_slice(arguments.get(1..).unwrap_or_default());
@@ -210,7 +211,10 @@ impl Sanitizer {
         );
         let mut build = Step::new(&build);
         if self.builds_std {
-            build.words.push("-Zbuild-std".into());
+            // Without backtraces, which take as long to compile as the rest and are not printed.
+            build
+                .words
+                .extend(["-Zbuild-std=std", "-Zbuild-std-features=panic-unwind"].map(String::from));
         }
         let flags = format!("-Zsanitizer={} -Cdebug-assertions=on", self.name);
         build.variables.push(("RUSTFLAGS".into(), flags));

@@ -1,7 +1,7 @@
 //! Measures the gain of a second thread: times one thread against two on f32 LayerNorm problems around the size
 //! from which the library splits a problem.
 //!
-//! `cargo run --release -p norm-benches --example hand_off [busy] [apart]`
+//! `cargo run --release -p norm-benches --bin hand_off [busy] [apart]`
 //!
 //! With `busy`, another process keeps every core busy. With `apart`, the caller works on something else between two
 //! calls, for longer than an idle worker spins. This is not a criterion benchmark: criterion times one function after

@@ -1,7 +1,7 @@
 //! Compares `norm_primitive_execute_many` with executing the same primitives one by one: the RMS norms of queries, keys
 //! and values in bf16, for the tokens of a prompt and for one token.
 //!
-//! `cargo run --release -p norm-benches --example execute_many`
+//! `cargo run --release -p norm-benches --bin execute_many`
 //!
 //! The two ways alternate in groups of calls, and the ratio is the median over neighbouring groups.
 

@@ -1,7 +1,7 @@
 //! Compares RMS norms of heads inside packed projections, using strides, with norms of dense heads: queries and
 //! keys of 32 and 8 heads, in place and to dense outputs.
 //!
-//! `cargo run --release -p norm-benches --example packed_heads`
+//! `cargo run --release -p norm-benches --bin packed_heads`
 //!
 //! The two alternate in groups of calls, and the ratio is the median over neighbouring groups.
 

@@ -1,4 +1,5 @@
-//! All of norm-rs, compared with plain f64 loops.
+//! All of norm-rs, compared with plain f64 loops. A package of its own, so that it is compiled without optimization.
+#![cfg(test)]
 
 mod arguments;
 mod around;

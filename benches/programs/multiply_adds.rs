@@ -1,7 +1,7 @@
 //! Measures how many f32 operations one thread executes in a second if it does nothing but fused multiply-adds of whole
 //! vectors. No kernel of dot products can be faster. A multiply-add counts as two operations.
 //!
-//! `cargo run --release -p norm-benches --example multiply_adds`
+//! `cargo run --release -p norm-benches --bin multiply_adds`
 
 use std::hint::black_box;
 use std::time::Instant;
