@@ -17,7 +17,12 @@ enum Leaks {
 }
 
 fn memcheck(leaks: Leaks, source: &str, arguments: &[&str]) -> Command {
-    let language = if source.ends_with(".cpp") { Language::Cpp17 } else { Language::C99 };
+    let language = match source.ends_with(".cpp") {
+        true => Language::Cpp17,
+        // The others finish before optimization pays.
+        false if arguments.is_empty() => Language::C99,
+        false => Language::C99Optimized,
+    };
     let mut valgrind = command("valgrind");
     valgrind
         .args(["-q", "--error-exitcode=9", "--num-callers=30"])

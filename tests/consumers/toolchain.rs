@@ -24,6 +24,8 @@ pub(crate) fn root() -> &'static Path {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Language {
     C99,
+    /// For programs that valgrind runs, which take a third of the time.
+    C99Optimized,
     Cpp17,
     Cpp20,
     /// C++17 without exceptions and run-time type information.
@@ -33,7 +35,7 @@ pub(crate) enum Language {
 impl Language {
     pub(crate) fn compiler(self) -> String {
         let (variable, default) = match self {
-            Language::C99 => ("CC", "cc"),
+            Language::C99 | Language::C99Optimized => ("CC", "cc"),
             Language::Cpp17 | Language::Cpp20 | Language::Cpp17NoExceptions => ("CXX", "c++"),
         };
         std::env::var(variable).unwrap_or_else(|_| default.to_owned())
@@ -44,6 +46,7 @@ impl Language {
     pub(crate) fn flags(self) -> &'static [&'static str] {
         match self {
             Language::C99 => &["-std=c99", "-O0"],
+            Language::C99Optimized => &["-std=c99", "-O1"],
             Language::Cpp17 => &["-std=c++17", "-O0"],
             Language::Cpp20 => &["-std=c++20", "-O1"],
             Language::Cpp17NoExceptions => &["-std=c++17", "-O0", "-fno-exceptions", "-fno-rtti"],

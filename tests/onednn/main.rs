@@ -83,7 +83,7 @@ fn build(source: &Path, onednn: &Path) -> PathBuf {
     let program = folder_of_libnorm().join(stem);
     let output = Command::new(language.compiler())
         .args(language.flags())
-        .args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-O0", "-g", "-isystem"])
+        .args(["-Wall", "-Wextra", "-pedantic", "-Werror", "-isystem"])
         .arg(onednn.join("include"))
         .arg(source)
         .arg("-o")
