@@ -6,6 +6,8 @@ mod boards;
 mod crews;
 mod runners;
 mod slots;
+#[cfg(target_os = "linux")]
+mod stacks;
 mod sync;
 
 #[path = "../../src/threads/board.rs"]
@@ -21,11 +23,8 @@ mod share;
 #[path = "../../src/threads/slot.rs"]
 mod slot;
 
-/// Explores the interleavings of `body` with at most `preemptions` preemptions. One model runs at a time, because
-/// models constantly map and unmap memory, which takes twice as long if two run at once.
+/// Explores the interleavings of `body` with at most `preemptions` preemptions.
 fn check(preemptions: usize, body: impl Fn() + Send + Sync + 'static) {
-    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
     model.check(body);
