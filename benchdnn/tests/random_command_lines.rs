@@ -7,6 +7,8 @@ mod language;
 #[path = "../../fuzz/src/source.rs"]
 mod source;
 
+use rayon::prelude::*;
+
 /// The bytes of a seed. Few random lines are understood unless they are short.
 fn line(seed: u64) -> Vec<u8> {
     let mut bytes = source::random_bytes(seed);
@@ -18,6 +20,6 @@ fn line(seed: u64) -> Vec<u8> {
 
 #[test]
 fn accepted_lines_print_as_lines_that_describe_the_same_job() {
-    let read: u64 = (0..40_000).map(|seed| language::run(&line(seed))).sum();
+    let read: u64 = (0..40_000).into_par_iter().map(|seed| language::run(&line(seed))).sum();
     assert!(read > 0, "no command line was understood");
 }

@@ -5,6 +5,7 @@ use benchdnn::job::Job;
 use benchdnn::language::token;
 use benchdnn::library::Connection;
 use benchdnn::machine::{Request, read};
+use rayon::prelude::*;
 use std::rc::Rc;
 
 /// A small random number generator, the same on every run.
@@ -94,25 +95,26 @@ fn command_line(numbers: &mut Numbers) -> Vec<String> {
 #[test]
 fn a_line_makes_its_job_again() {
     let mut numbers = Numbers(1);
-    let mut seen = 0;
-    for _ in 0..1000 {
-        let arguments = command_line(&mut numbers);
-        for job in jobs(&arguments) {
+    let lines: Vec<_> = (0..1000).map(|_| command_line(&mut numbers)).collect();
+    let made = |arguments: &Vec<String>| {
+        let jobs = jobs(arguments);
+        for job in &jobs {
             let line = job.line();
             let words: Vec<String> = token::split("line", &line)
                 .expect("balanced quotes")
                 .into_iter()
                 .map(|token| token.text)
                 .collect();
-            let again = jobs(&words);
+            let again = self::jobs(&words);
             assert_eq!(again.len(), 1, "{line} from {arguments:?}");
             assert_eq!(again[0].line(), line, "from {arguments:?}");
             // The same problem runs, not only the same text is printed.
             assert_eq!(format!("{:?}", again[0].run), format!("{:?}", job.run), "{line}");
             assert_eq!(format!("{:?}", again[0].problem), format!("{:?}", job.problem), "{line}");
-            seen += 1;
         }
-    }
+        jobs.len()
+    };
+    let seen: usize = lines.par_iter().map(made).sum();
     assert!(seen > 2000, "only {seen} jobs were made");
 }
 
