@@ -11,7 +11,7 @@
 //! CMake are copies of a file.
 #![cfg(target_os = "linux")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -43,7 +43,7 @@ fn pages() -> Vec<String> {
 }
 
 /// A fenced block.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Block {
     language: String,
     /// Whether exceptions are disabled.
@@ -185,9 +185,17 @@ fn copies_are_those_of_the_files() {
     assert!(wrong.is_empty(), "{wrong:#?}\nNORM_BLESS=1 copies them again");
 }
 
+/// A program in the pages.
+struct Program {
+    /// A block with it.
+    block: Block,
+    /// The places that show its output, with the text.
+    outputs: Vec<(String, String)>,
+}
+
 #[test]
 fn programs_print_what_the_pages_show() {
-    let (mut programs, mut run) = (0, BTreeSet::new());
+    let mut programs = BTreeMap::new();
     for page in pages() {
         let blocks = blocks(&read(&root().join(&page)));
         for (i, block) in blocks.iter().enumerate() {
@@ -209,17 +217,22 @@ fn programs_print_what_the_pages_show() {
                     path
                 }
             };
-            if shown.is_none() && !run.insert(path.clone()) {
-                continue; // Another part of the same file.
-            }
-            let printed = output(&path, block);
-            programs += 1;
-            if let Some(shown) = shown {
-                assert_eq!(printed, shown.text, "{place}");
-            }
+            let block = || Program { block: block.clone(), outputs: Vec::new() };
+            let outputs = &mut programs.entry(path).or_insert_with(block).outputs;
+            outputs.extend(shown.map(|shown| (place, shown.text.clone())));
         }
     }
-    assert!(programs >= 8, "only {programs} programs were found");
+    assert!(programs.len() >= 8, "only {} programs were found", programs.len());
+    let programs: Vec<_> = programs.iter().collect();
+    let check = |(path, program): &(&PathBuf, &Program)| {
+        let printed = output(path, &program.block);
+        program.outputs.iter().for_each(|(place, shown)| assert_eq!(printed, *shown, "{place}"));
+    };
+    // Compilers use one core.
+    let parts = programs.chunks(programs.len().div_ceil(4));
+    std::thread::scope(|scope| {
+        parts.for_each(|part| _ = scope.spawn(move || part.iter().for_each(check)));
+    });
 }
 
 #[test]
