@@ -2,7 +2,7 @@
 //!
 //! The checker maps a stack for every thread of every interleaving and unmaps it again. This takes half of a model's
 //! time, and twice as long if two models run at once. In this program, these functions take the place of those of the C
-//! library, and keep stacks for the next thread.
+//! library, and keep stacks for the next thread, until the process ends.
 
 use std::cell::RefCell;
 use std::ffi::{c_int, c_long, c_void};
